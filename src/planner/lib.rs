@@ -1,0 +1,39 @@
+//! Lifetimes, interference and arena plans of tensors.
+//!
+//! The pipeline: a [`workload::Workload`] (a graph, or bare buffers) is scheduled, its tensors are joined into
+//! buffers and given lifetimes ([`prepare`]); the resulting [`problem::Problem`] goes to a strategy ([`solve`]),
+//! whose [`plan::Plan`] is checked by two checkers that share no code with it ([`check`], [`replay`]) and measured
+//! ([`metrics`]).
+//!
+//! # Glossary
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | op | one node of the graph; reads and writes tensors |
+//! | tensor | a value in the graph: name, dtype, shape, size in bytes, role |
+//! | static memory | parameters, constants, what is derived from them alone, graph inputs and outputs, persistent state |
+//! | dynamic memory | op outputs, gradients and workspaces: what a plan reuses |
+//! | schedule, step | the order in which ops run; a position in it, counted from 0 |
+//! | lifetime | half-open range of steps `[start, end)`: `start` writes first, `end` is one past the last read |
+//! | buffer | storage shared by one or more tensors (views, in-place results) |
+//! | interference | two buffers are live at the same step |
+//! | slot | a colour of the interference graph: one reusable block, as large as its largest buffer |
+//! | arena, offset | one contiguous allocation; a buffer's first byte in it |
+//! | naive total | every dynamic tensor in its own block |
+//! | live bytes, peak | sum of the buffers live at a step; its maximum, a lower bound for every plan |
+//! | gap | (arena − lower bound) / lower bound |
+//! | hole | bytes inside the arena that no live buffer covers at a step |
+//! | strategy | an algorithm that makes a plan |
+//! | observed plan | offsets that another tool chose, read from a file |
+
+pub mod alias;
+pub mod control;
+pub mod graph;
+pub mod ids;
+pub mod lifetimes;
+pub mod plan;
+pub mod prepare;
+pub mod problem;
+pub mod schedule;
+pub mod units;
+pub mod workload;
