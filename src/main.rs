@@ -1,1 +1,20 @@
-fn main() {}
+//! Arenascope: see where every tensor of a model lives, and why.
+//!
+//! Arguments become a headless report or the window; the exit code says how it went.
+
+mod cli;
+mod cli_args;
+mod cli_check;
+mod cli_compare;
+mod cli_export;
+mod cli_inspect;
+mod cli_json;
+mod cli_plan;
+mod cli_print;
+mod cli_report;
+mod cli_request;
+mod cli_window;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

@@ -27,13 +27,22 @@
 //! | observed plan | offsets that another tool chose, read from a file |
 
 pub mod alias;
+pub mod bounds;
+pub mod check;
 pub mod control;
+pub mod generate;
 pub mod graph;
 pub mod ids;
+pub mod interference;
+mod interval_index;
 pub mod lifetimes;
+pub mod metrics;
 pub mod plan;
 pub mod prepare;
 pub mod problem;
+pub mod replay;
 pub mod schedule;
+pub mod solve;
+pub mod summary;
 pub mod units;
 pub mod workload;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::alias::{AliasSettings, BufferMap, Io, share_buffers};
 use crate::graph::{Graph, Role};
 use crate::ids::{BufferId, TensorId};
+use crate::plan::Plan;
 use crate::problem::{Problem, ProblemError};
 use crate::schedule::Schedule;
 use crate::units::Align;
@@ -140,6 +141,16 @@ fn naive_bytes(graph: &Graph, map: &BufferMap, settings: PrepareSettings) -> u64
     let is_dynamic = |id: TensorId| !map.constant_derived[id.index()] && is_dynamic_role(graph.tensor(id).role, settings.alias.io);
     let rounded = |id: TensorId| graph.tensor(id).bytes.and_then(|bytes| settings.align.round_up(bytes)).unwrap_or(0);
     graph.tensor_ids().filter(|&id| is_dynamic(id)).map(rounded).sum()
+}
+
+/// The plan found in the file, as a plan of the problem; `None` if there is none, or if it is for other buffers.
+///
+/// It is as the other tool made it: nothing says that it is aligned, or valid.
+#[must_use]
+pub fn observed_plan(prepared: &Prepared) -> Option<Plan> {
+    let observed = prepared.workload.observed.as_ref()?;
+    let is_for_these = prepared.context.is_none() && observed.offsets.len() == prepared.problem.n_buffers();
+    is_for_these.then(|| Plan::from_offsets(observed.tool.clone(), &prepared.problem, observed.offsets.clone()))
 }
 
 /// Whether tensors of a role are planned, constant-derived ones aside.

@@ -1,1 +1,9 @@
-//! Stub.
+//! The command line as a user meets it: the built program, real files, exit codes.
+
+mod plan_files;
+mod program;
+mod reports;
+mod samples;
+mod usage;
+mod window;
+mod wrong_files;

@@ -10,9 +10,7 @@ mod visuals;
 
 pub use fonts::{Weight, definitions, font, icon_font};
 pub use icons::ALL_ICONS;
-pub use palette::{
-    Pattern, RAMP_FLOOR_BYTES, alpha, contrast, mix, role_pattern, size_position, slot_pattern,
-};
+pub use palette::{Pattern, RAMP_FLOOR_BYTES, alpha, contrast, mix, role_pattern, size_position, slot_pattern};
 pub use tokens::{ThemeKind, Tokens, TypeScale, motion, radius, space, stroke};
 pub use visuals::{callout_shadow, popup_shadow, style, visuals};
 
@@ -53,6 +51,12 @@ pub fn install(ctx: &Context, kind: ThemeKind) {
     ctx.set_theme(if kind == ThemeKind::Dark { egui::Theme::Dark } else { egui::Theme::Light });
 }
 
+/// Whether `install` has run for this context, so that its fonts can be used from the next pass on.
+#[must_use]
+pub fn is_installed(ctx: &Context) -> bool {
+    ctx.data(|data| data.get_temp::<ThemeKind>(theme_id())).is_some()
+}
+
 /// The constants of the theme that `install` gave to this context; dark before that.
 #[must_use]
 pub fn tokens(ctx: &Context) -> &'static Tokens {
@@ -60,9 +64,9 @@ pub fn tokens(ctx: &Context) -> &'static Tokens {
 }
 
 fn theme_id() -> Id {
-    Id::new("arenascope-theme")
+    Id::unique("arenascope-theme")
 }
 
 fn fonts_id() -> Id {
-    Id::new("arenascope-fonts-loaded")
+    Id::unique("arenascope-fonts-loaded")
 }

@@ -68,11 +68,7 @@ impl Tokens {
     /// Black or white, whichever contrasts more with `fill`.
     #[must_use]
     pub fn ink(&self, fill: Color32) -> Color32 {
-        if contrast(Color32::BLACK, fill) >= contrast(Color32::WHITE, fill) {
-            Color32::BLACK
-        } else {
-            Color32::WHITE
-        }
+        if contrast(Color32::BLACK, fill) >= contrast(Color32::WHITE, fill) { Color32::BLACK } else { Color32::WHITE }
     }
 
     /// The outline of a rectangle: its own colour towards black.

@@ -144,15 +144,20 @@ pub struct Tokens {
     pub related_width: f32,
 }
 
+#[expect(clippy::disallowed_methods, reason = "this is where the colours are")]
 const fn hex(rgb: u32) -> Color32 {
     let [_, r, g, b] = rgb.to_be_bytes();
     Color32::from_rgb(r, g, b)
 }
 
-const DESK_SIZES: TypeScale =
-    TypeScale { tick: 11.0, body: 12.0, menu: 13.0, title: 15.0, number: 18.0, display: 30.0, code: 12.0 };
-const PROJECTOR_SIZES: TypeScale =
-    TypeScale { tick: 13.0, body: 15.0, menu: 15.0, title: 18.0, number: 22.0, display: 30.0, code: 18.0 };
+/// A colour that lets what is below through, its channels already multiplied.
+#[expect(clippy::disallowed_methods, reason = "this is where the colours are")]
+const fn veil(r: u8, g: u8, b: u8, a: u8) -> Color32 {
+    Color32::from_rgba_premultiplied(r, g, b, a)
+}
+
+const DESK_SIZES: TypeScale = TypeScale { tick: 11.0, body: 12.0, menu: 13.0, title: 15.0, number: 18.0, display: 30.0, code: 12.0 };
+const PROJECTOR_SIZES: TypeScale = TypeScale { tick: 13.0, body: 15.0, menu: 15.0, title: 18.0, number: 22.0, display: 30.0, code: 18.0 };
 
 static DARK: Tokens = Tokens {
     kind: ThemeKind::Dark,
@@ -182,45 +187,19 @@ static DARK: Tokens = Tokens {
     info: hex(0x6CB6FF),
     select: hex(0xFFFFFF),
     gap: hex(0x0B0D12),
-    hole: hex(0x363D4A),
+    hole: hex(0x3A4252),
     scope: hex(0x2E3543),
     stripe: hex(0x12161D),
-    shadow: Color32::from_rgba_premultiplied(0, 0, 0, 140),
+    shadow: veil(0, 0, 0, 140),
     naive: hex(0xA6ABB2),
     live: hex(0x29A3E4),
     arena: hex(0xE8EBF1),
     bound: hex(0xE6C958),
     capacity: hex(0xFF6B6B),
     measured: hex(0xFF8AD8),
-    roles: [
-        hex(0xA6ABB2),
-        hex(0x5D636D),
-        hex(0x279873),
-        hex(0xFCA8E8),
-        hex(0x29A3E4),
-        hex(0xDC6A38),
-        hex(0x8861D3),
-        hex(0xF8E28B),
-    ],
-    slots: [
-        hex(0x59B3E2),
-        hex(0xDA7804),
-        hex(0x3BA661),
-        hex(0xB26E9D),
-        hex(0xE6C958),
-        hex(0x7975E6),
-        hex(0x82EDF9),
-        hex(0xFB9C9B),
-    ],
-    ramp: [
-        hex(0x495D96),
-        hex(0x795CB4),
-        hex(0xB555AE),
-        hex(0xE7637A),
-        hex(0xFA8F5D),
-        hex(0xFCC069),
-        hex(0xFBEAA8),
-    ],
+    roles: [hex(0xA6ABB2), hex(0x5D636D), hex(0x279873), hex(0xFCA8E8), hex(0x29A3E4), hex(0xDC6A38), hex(0x8861D3), hex(0xF8E28B)],
+    slots: [hex(0x59B3E2), hex(0xDA7804), hex(0x3BA661), hex(0xB26E9D), hex(0xE6C958), hex(0x7975E6), hex(0x82EDF9), hex(0xFB9C9B)],
+    ramp: [hex(0x495D96), hex(0x795CB4), hex(0xB555AE), hex(0xE7637A), hex(0xFA8F5D), hex(0xFCC069), hex(0xFBEAA8)],
     outline_mix: 0.35,
     size: DESK_SIZES,
     line_scale: 1.0,
@@ -255,45 +234,19 @@ static LIGHT: Tokens = Tokens {
     info: hex(0x1866B4),
     select: hex(0x171B22),
     gap: hex(0xFFFFFF),
-    hole: hex(0xCAD0DA),
+    hole: hex(0xC0C7D2),
     scope: hex(0xD2D8E0),
     stripe: hex(0xF7F8FA),
-    shadow: Color32::from_rgba_premultiplied(4, 5, 6, 46),
+    shadow: veil(4, 5, 6, 46),
     naive: hex(0x626870),
     live: hex(0x3898E3),
     arena: hex(0x171B22),
     bound: hex(0x765B00),
     capacity: hex(0xC4262E),
     measured: hex(0xB3208A),
-    roles: [
-        hex(0x787D83),
-        hex(0x343D4B),
-        hex(0x046D4D),
-        hex(0xD364B6),
-        hex(0x3898E3),
-        hex(0xBA3505),
-        hex(0x7134CD),
-        hex(0xB8A21D),
-    ],
-    slots: [
-        hex(0x0FA6EC),
-        hex(0x8E4B0F),
-        hex(0x2F9256),
-        hex(0xC460A9),
-        hex(0xB29F33),
-        hex(0x7351BF),
-        hex(0x085C62),
-        hex(0xEA969C),
-    ],
-    ramp: [
-        hex(0xE4DBBA),
-        hex(0xE6BD7C),
-        hex(0xEB8F53),
-        hex(0xDB585A),
-        hex(0xA5397E),
-        hex(0x5E327F),
-        hex(0x272757),
-    ],
+    roles: [hex(0x787D83), hex(0x343D4B), hex(0x046D4D), hex(0xD364B6), hex(0x3898E3), hex(0xBA3505), hex(0x7134CD), hex(0xB8A21D)],
+    slots: [hex(0x0FA6EC), hex(0x8E4B0F), hex(0x2F9256), hex(0xC460A9), hex(0xB29F33), hex(0x7351BF), hex(0x085C62), hex(0xEA969C)],
+    ramp: [hex(0xE4DBBA), hex(0xE6BD7C), hex(0xEB8F53), hex(0xDB585A), hex(0xA5397E), hex(0x5E327F), hex(0x272757)],
     outline_mix: 0.38,
     size: DESK_SIZES,
     line_scale: 1.0,

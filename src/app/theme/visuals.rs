@@ -10,6 +10,9 @@ use egui::{
 use super::palette::mix;
 use super::tokens::{ThemeKind, Tokens, motion, radius, space, stroke};
 
+/// How much of a disabled widget's colours stays; `text3` at this opacity looks like `disabled`.
+const DISABLED_ALPHA: f32 = 0.65;
+
 /// The whole style of a theme.
 #[must_use]
 pub fn style(tokens: &Tokens) -> Style {
@@ -64,6 +67,7 @@ pub fn visuals(tokens: &Tokens) -> Visuals {
         window_stroke: Stroke::new(stroke::HAIR, tokens.line2),
         panel_fill: tokens.bg1,
         striped: false,
+        disabled_alpha: DISABLED_ALPHA,
         ..base
     }
 }

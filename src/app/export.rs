@@ -1,0 +1,50 @@
+//! Writing what the window shows: plan, problem, graph, picture. The extension decides.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use arenascope_formats::atomic::write_atomically;
+use arenascope_formats::dot::{graph_to_dot, problem_to_dot};
+use arenascope_formats::minimalloc::plan_to_csv;
+use arenascope_formats::plan_file::plan_to_json;
+
+use crate::launch::{Document, render_document};
+use crate::session::Planned;
+use crate::state::Settings;
+
+/// How a picture is drawn.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// Theme and colouring.
+    pub settings: Settings,
+    /// The view's name, or `window`.
+    pub view: String,
+    /// Width and height in pixels.
+    pub size: (u32, u32),
+}
+
+/// The file name without its last extension.
+#[must_use]
+pub fn stem(name: &str) -> String {
+    Path::new(name).file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// Writes `planned` to `path` as its extension says, whole or not at all.
+///
+/// # Errors
+/// An extension that is none of ours, or a file that cannot be written.
+pub fn write(planned: &Arc<Planned>, path: &Path, picture: &Picture) -> anyhow::Result<()> {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let text = match extension.as_str() {
+        "json" => plan_to_json(&planned.prepared, &planned.plan),
+        "csv" => plan_to_csv(&planned.prepared, &planned.plan),
+        "dot" => match &planned.prepared.context {
+            Some(context) => graph_to_dot(&context.graph),
+            None => problem_to_dot(&planned.prepared),
+        },
+        "png" => return render_document(&Document::Planned(Arc::clone(planned)), picture, path),
+        other => bail!("cannot write `.{other}`; use .json or .csv for the plan, .dot for the graph, .png for a picture"),
+    };
+    write_atomically(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,230 @@
+//! Painting the arena: holes, rectangles, labels, limits, faults.
+
+use std::ops::ControlFlow;
+
+use arenascope_planner::check::Violation;
+use arenascope_planner::lifetimes::Lifetime;
+use egui::{Align2, Color32, Mesh, Rect, Shape, Stroke, Ui, pos2, vec2};
+
+use super::{LANE, Scene};
+use crate::axis::Scale;
+use crate::ctx::ViewCtx;
+use crate::draw::{Detail, Pixels, RectBatch, dashed_line, hole, over_capacity, pattern, tag, violation};
+use crate::model::BeforeKind;
+use crate::rects::ChartRect;
+use crate::selection::Highlight;
+use crate::text;
+use crate::theme::{Pattern, stroke};
+use crate::views::chart::{Chart, step_value, to_whole};
+use crate::views::lifetimes::mark;
+
+/// Most rectangles drawn one by one; of more, the longest.
+const MAX_RECTS: usize = 50_000;
+/// Most holes hatched.
+const MAX_HOLES: usize = 2_000;
+/// Most labels per chart, largest first.
+const MAX_LABELS: usize = 300;
+/// Smallest rectangle with a label.
+const LABEL_FROM: egui::Vec2 = vec2(24.0, 12.0);
+/// Height from which the size stands below the name, and the offset below that.
+const SIZE_FROM: f32 = 34.0;
+const OFFSET_FROM: f32 = 48.0;
+/// Smallest rectangle that shows its second channel.
+const PATTERN_FROM: egui::Vec2 = vec2(24.0, 14.0);
+
+struct Drawn {
+    rect: Rect,
+    of: ChartRect,
+    fill: Color32,
+    highlight: Highlight,
+}
+
+/// Paints everything; returns how many visible rectangles were left out.
+pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) -> usize {
+    byte_grid(ui, ctx, chart, scene);
+    if !scene.is_lanes && !scene.is_before {
+        holes(ctx, chart, &scene.y);
+    }
+    let steps = chart.visible_steps();
+    let (low, high) = (to_whole(scene.y.range().start.floor()), to_whole(scene.y.range().end.ceil()));
+    let n_visible = scene.index.count(steps, low, high, MAX_RECTS);
+    let drawn = rectangles(ctx, chart, scene, (steps, low, high), n_visible);
+    labels(ctx, chart, scene, &drawn);
+    for drawn in drawn.iter().filter(|drawn| drawn.highlight != Highlight::None) {
+        mark(&chart.painter, ctx, drawn.rect, drawn.highlight);
+    }
+    if !scene.is_lanes && !scene.is_before {
+        faults(ctx, chart, &scene.y);
+        limits(ctx, chart, &scene.y);
+    }
+    legend(ctx, chart, scene);
+    if n_visible < MAX_RECTS { 0 } else { scene.index.rects().len().saturating_sub(MAX_RECTS) }
+}
+
+fn pixel_rect(chart: &Chart, y: &Scale, life: Lifetime, low: u64, high: u64) -> Rect {
+    let x = &chart.x;
+    Rect::from_min_max(pos2(x.pixel(step_value(life.start)), y.pixel(step_value(high))), pos2(x.pixel(step_value(life.end)), y.pixel(step_value(low))))
+}
+
+fn rectangles(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, (steps, low, high): (Lifetime, u64, u64), n_visible: usize) -> Vec<Drawn> {
+    let t = ctx.tokens;
+    let detail = Detail::for_count(n_visible);
+    let mut batch = RectBatch::new(&chart.painter, t, detail);
+    batch.reserve(n_visible);
+    let mut drawn = Vec::new();
+    let mut n = 0;
+    let clip = chart.plot.expand(40.0);
+    scene.index.visit(steps, low, high, |of| {
+        let rect = pixel_rect(chart, &scene.y, of.lifetime, of.low, of.high).intersect(clip);
+        let (fill, highlight) = of.buffer.map_or_else(|| (ctx.tokens.disabled, Highlight::None), |buffer| ctx.fill(buffer));
+        let rect = batch.add(rect, fill);
+        let pattern_of = of.buffer.map_or(Pattern::Plain, |buffer| ctx.colours.pattern(buffer));
+        if detail == Detail::Full && pattern_of != Pattern::Plain && rect.width() >= PATTERN_FROM.x && rect.height() >= PATTERN_FROM.y {
+            pattern(batch.mesh_mut(), t, rect, fill, pattern_of);
+        }
+        if highlight != Highlight::None || (detail == Detail::Full && rect.width() >= LABEL_FROM.x && rect.height() >= LABEL_FROM.y) {
+            drawn.push(Drawn { rect, of: *of, fill, highlight });
+        }
+        n += 1;
+        if n < MAX_RECTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    batch.paint(&chart.painter);
+    drawn
+}
+
+fn labels(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, drawn: &[Drawn]) {
+    let mut order: Vec<&Drawn> = drawn.iter().filter(|drawn| drawn.rect.width() >= LABEL_FROM.x && drawn.rect.height() >= LABEL_FROM.y).collect();
+    order.sort_by(|a, b| b.rect.area().total_cmp(&a.rect.area()));
+    for drawn in order.into_iter().take(MAX_LABELS) {
+        label(ctx, chart, scene, drawn);
+    }
+}
+
+fn label(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, drawn: &Drawn) {
+    let t = ctx.tokens;
+    let visible = drawn.rect.intersect(chart.plot);
+    if visible.width() < LABEL_FROM.x || visible.height() < LABEL_FROM.y {
+        return;
+    }
+    let ink = if drawn.highlight == Highlight::None && ctx.selection.dims_others() { t.text3 } else { t.ink(drawn.fill) };
+    let (name, index) = names(ctx, scene, &drawn.of);
+    let painter = chart.painter.with_clip_rect(visible);
+    let room = visible.width() - 8.0;
+    let whole = painter.layout_no_wrap(name, t.tick_strong(), ink);
+    let galley = if whole.size().x <= room { whole } else { painter.layout_no_wrap(index, t.tick_strong(), ink) };
+    if galley.size().x > room {
+        return;
+    }
+    let bytes = drawn.of.buffer.filter(|_| scene.is_lanes).map_or(drawn.of.high - drawn.of.low, |buffer| ctx.planned.prepared.problem.buffer(buffer).bytes);
+    let tall = visible.height() >= SIZE_FROM;
+    let top = if tall { visible.top() + 4.0 } else { visible.center().y - galley.size().y / 2.0 };
+    painter.galley(pos2(visible.left() + 5.0, top), galley, ink);
+    if !tall {
+        return;
+    }
+    let size = painter.layout_no_wrap(text::bytes(bytes), t.tick_medium(), ink);
+    if size.size().x <= room {
+        painter.galley(pos2(visible.left() + 5.0, top + 14.0), size, ink);
+    }
+    let hex = painter.layout_no_wrap(text::hex(drawn.of.low), t.mono_tick(), ink);
+    if visible.height() >= OFFSET_FROM && hex.size().x <= room && !scene.is_lanes && visible.width() >= 100.0 {
+        painter.galley(pos2(visible.left() + 5.0, top + 28.0), hex, ink);
+    }
+}
+
+/// The name and the number of a rectangle: of its buffer, or of its tensor before planning.
+fn names(ctx: &ViewCtx<'_>, scene: &Scene<'_>, of: &ChartRect) -> (String, String) {
+    let model = &ctx.planned.model;
+    let of_tensor = scene.is_before && model.before_kind == BeforeKind::Naive;
+    match (of.buffer, &ctx.planned.prepared.context) {
+        (_, Some(context)) if of_tensor => {
+            let name = &context.graph.tensors()[of.item as usize].name;
+            (text::middle_cut(name, 22), format!("t{}", of.item))
+        }
+        (Some(buffer), _) => (model.short[buffer.index()].clone(), format!("#{}", buffer.0)),
+        _ => (String::new(), String::new()),
+    }
+}
+
+fn holes(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
+    let (low, high) = (to_whole(y.range().start.floor()), to_whole(y.range().end.ceil()));
+    let mut mesh = Mesh::default();
+    let mut n = 0;
+    ctx.planned.model.holes.visit(chart.visible_steps(), low, high, |of| {
+        let rect = pixel_rect(chart, y, of.lifetime, of.low, of.high).intersect(chart.plot);
+        if rect.width() >= 4.0 && rect.height() >= 4.0 {
+            hole(&mut mesh, ctx.tokens, rect);
+            n += 1;
+        }
+        if n < MAX_HOLES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    chart.painter.add(Shape::mesh(mesh));
+}
+
+fn byte_grid(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) {
+    let t = ctx.tokens;
+    let pixels = Pixels::of(&chart.painter);
+    if scene.is_lanes {
+        for slot in 0..ctx.planned.plan.n_slots().unwrap_or(0) as u64 {
+            let y = scene.y.pixel(step_value(slot * LANE) + step_value(LANE) / 2.0 - 0.5);
+            chart.gutter_label(ui, ctx, y, &format!("slot {slot}"));
+        }
+        return;
+    }
+    let range = scene.y.range();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a plot is a few thousand points high")]
+    let most = (chart.plot.height() / 28.0).clamp(2.0, 24.0) as usize;
+    for tick in text::byte_ticks(to_whole(range.start), to_whole(range.end), most) {
+        let at = pixels.centre(scene.y.pixel(step_value(tick.bytes)));
+        chart.painter.hline(chart.plot.x_range(), at, Stroke::new(pixels.one(), t.grid));
+        chart.gutter_label(ui, ctx, at, &tick.label);
+    }
+}
+
+/// Overlaps, drawn where they are; the steps they cover are marked below.
+fn faults(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
+    let steps = chart.visible_steps();
+    for fault in ctx.planned.report.violations.iter().take(500) {
+        let Violation::Overlap { from_step, to_step, from_byte, to_byte, .. } = *fault else { continue };
+        let life = Lifetime { start: from_step, end: to_step };
+        if life.overlaps(steps) {
+            violation(&chart.painter, ctx.tokens, pixel_rect(chart, y, life, from_byte, to_byte));
+            let (left, right) = (chart.x.pixel(step_value(from_step)), chart.x.pixel(step_value(to_step)));
+            chart.painter.rect_filled(Rect::from_x_y_ranges(left..=right, chart.plot.bottom() - 3.0..=chart.plot.bottom()), 0.0, ctx.tokens.err);
+        }
+    }
+}
+
+/// The lines of arena, bound and capacity with their tags.
+fn limits(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
+    let t = ctx.tokens;
+    let summary = &ctx.planned.summary;
+    let (arena, bound) = (summary.arena_bytes, summary.lower_bound_bytes);
+    let at = |bytes: u64| Pixels::of(&chart.painter).centre(y.pixel(step_value(bytes)));
+    let right = chart.plot.right() - 4.0;
+    let line = |bytes: u64| [pos2(chart.plot.left(), at(bytes)), pos2(chart.plot.right(), at(bytes))];
+    if let Some(capacity) = summary.capacity_bytes {
+        if arena > capacity {
+            over_capacity(&chart.painter, t, Rect::from_min_max(pos2(chart.plot.left(), at(arena)), pos2(chart.plot.right(), at(capacity))));
+        }
+        chart.painter.hline(chart.plot.x_range(), at(capacity), Stroke::new(stroke::STRONG, t.capacity));
+        tag(&chart.painter, t, pos2(chart.plot.left() + 6.0, at(capacity)), Align2::LEFT_CENTER, t.capacity, &format!("capacity {}", text::bytes(capacity)));
+    }
+    let forced = format!("forced at step {}", text::count(ctx.planned.model.bound.step));
+    if arena == bound && ctx.planned.is_valid() {
+        dashed_line(&chart.painter, line(bound), stroke::CURVE, t.bound, stroke::DASH_BOUND);
+        tag(&chart.painter, t, pos2(right, at(bound)), Align2::RIGHT_CENTER, t.bound, &format!("arena {} = lower bound, {forced}", text::bytes(arena)));
+        return;
+    }
+    chart.painter.hline(chart.plot.x_range(), at(arena), Stroke::new(stroke::CURVE, t.arena));
+    dashed_line(&chart.painter, line(bound), stroke::CURVE, t.bound, stroke::DASH_BOUND);
+    let arena_tag = tag(&chart.painter, t, pos2(right, at(arena)), Align2::RIGHT_CENTER, t.arena, &format!("arena {}", text::bytes(arena)));
+    let clear = (at(bound) - at(arena)).abs() > arena_tag.height() + 2.0;
+    let bound_at = if clear { pos2(right, at(bound)) } else { pos2(arena_tag.left() - 6.0, at(bound)) };
+    tag(&chart.painter, t, bound_at, Align2::RIGHT_CENTER, t.bound, &format!("lower bound {}, {forced}", text::bytes(bound)));
+}
+
+/// What the colours mean, in the emptiest corner: top right below the tags.
+fn legend(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) {
+    crate::views::legend::legend(ctx, chart.painter.clone(), chart.plot, scene.is_before);
+}

@@ -1,0 +1,128 @@
+//! The ruler above the charts: name scopes, step numbers, op types when there is room.
+
+use egui::{Align2, Painter, Rect, Sense, Stroke, Ui, Vec2, pos2};
+
+use super::chart::{plot_rect, step_ticks, step_value, to_whole};
+use crate::axis::Scale;
+use crate::command::Command;
+use crate::ctx::ViewCtx;
+use crate::draw::Pixels;
+use crate::model::Scope;
+use crate::selection::Item;
+use crate::theme::{space, stroke};
+
+/// A scope band whose blocks are wider than this on average may be shown, points.
+const MIN_BLOCK: f64 = 40.0;
+
+/// Pixels per step from which each step shows its op type.
+const OP_TYPES_FROM: f64 = 40.0;
+
+/// Draws the ruler over the width of the charts.
+pub fn ruler_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
+    let t = ctx.tokens;
+    let scopes = deepest_scopes(ctx, f64::from(ui.available_width()));
+    let height = if scopes.is_some() { space::RULER } else { space::RULER - space::SCOPE_BAND };
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::click());
+    let plot = plot_rect(rect);
+    let x = Scale::new(ctx.steps.shown(), plot.left(), plot.right());
+    let outside = ui.painter_at(rect);
+    outside.rect_filled(rect, 0.0, t.bg2);
+    outside.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.line));
+    let painter = ui.painter_at(plot);
+    let top = if let Some(scopes) = scopes {
+        let band = Rect::from_min_max(plot.min, pos2(plot.right(), plot.top() + space::SCOPE_BAND));
+        outside.text(pos2(plot.left() - 8.0, band.center().y), Align2::RIGHT_CENTER, "block", t.tick(), t.text3);
+        scope_band(&painter, ctx, &x, band, scopes);
+        band.bottom()
+    } else {
+        plot.top()
+    };
+    let ticks = Rect::from_min_max(pos2(plot.left(), top), plot.max);
+    outside.text(pos2(plot.left() - 8.0, ticks.center().y), Align2::RIGHT_CENTER, "step", t.tick(), t.text3);
+    if x.pixels_per_unit() >= OP_TYPES_FROM && ctx.planned.prepared.context.is_some() { op_types(&painter, ctx, &x, ticks) } else { step_numbers(&painter, ctx, &x, ticks) }
+    mark_peak(&painter, ctx, &x, ticks);
+    if let Some(step) = response.hover_pos().filter(|at| plot.contains(*at)).map(|at| to_whole(x.value(at.x).floor())) {
+        ctx.hover(Item::Step(step));
+        response.clone().on_hover_ui_at_pointer(|ui| step_tooltip(ui, ctx, step));
+        if response.clicked() {
+            ctx.select(Item::Step(step));
+        }
+    }
+    if response.double_clicked() {
+        ctx.send(Command::Fit);
+    }
+}
+
+/// The deepest scopes whose visible blocks are wide enough on average.
+fn deepest_scopes<'a>(ctx: &'a ViewCtx<'_>, width: f64) -> Option<&'a [Scope]> {
+    let shown = ctx.steps.shown();
+    let wide_enough = |scopes: &&Vec<Scope>| {
+        let visible = scopes.iter().filter(|scope| step_value(scope.steps.end) > shown.start && step_value(scope.steps.start) < shown.end).count();
+        visible > 1 && width / step_value(visible as u64) >= MIN_BLOCK
+    };
+    ctx.planned.model.scopes.iter().rev().find(wide_enough).map(Vec::as_slice)
+}
+
+fn scope_band(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, band: Rect, scopes: &[Scope]) {
+    let t = ctx.tokens;
+    let pixels = Pixels::of(painter);
+    for (index, scope) in scopes.iter().enumerate() {
+        let (left, right) = (x.pixel(step_value(scope.steps.start)), x.pixel(step_value(scope.steps.end)));
+        if right < band.left() || left > band.right() {
+            continue;
+        }
+        let block = Rect::from_x_y_ranges(pixels.edge(left.max(band.left()))..=pixels.edge(right.min(band.right())) - pixels.one(), band.top() + 1.0..=band.bottom() - 1.0);
+        painter.rect_filled(block, 0.0, if index % 2 == 0 { t.scope } else { t.bg3 });
+        let last = scope.name.rsplit('/').next().unwrap_or_default();
+        let galley = painter.layout_no_wrap(last.to_owned(), t.tick(), t.text2);
+        if galley.size().x + 6.0 < block.width() {
+            painter.galley(block.center() - galley.size() / 2.0, galley, t.text2);
+        }
+    }
+}
+
+fn step_numbers(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, rect: Rect) {
+    let t = ctx.tokens;
+    let pixels = Pixels::of(painter);
+    for step in step_ticks(x, rect.width()) {
+        let at = pixels.centre(x.pixel(step_value(step)));
+        painter.vline(at, rect.bottom() - 14.0..=rect.bottom(), Stroke::new(pixels.one(), t.line2));
+        painter.text(pos2(at + 5.0, rect.center().y), Align2::LEFT_CENTER, crate::text::count(step), t.tick(), t.text2);
+    }
+}
+
+fn op_types(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, rect: Rect) {
+    let t = ctx.tokens;
+    let pixels = Pixels::of(painter);
+    let shown = x.range();
+    for step in to_whole(shown.start.floor())..to_whole(shown.end.ceil()) {
+        let Some(op) = ctx.planned.op_at(step) else { continue };
+        let Some(context) = &ctx.planned.prepared.context else { return };
+        let (left, right) = (x.pixel(step_value(step)), x.pixel(step_value(step + 1)));
+        painter.vline(pixels.centre(left), rect.bottom() - 14.0..=rect.bottom(), Stroke::new(pixels.one(), t.line2));
+        let text = format!("{} {}", crate::text::count(step), context.graph.op(op).kind);
+        let whole = painter.layout_no_wrap(text, t.tick(), t.text2);
+        let galley = if whole.size().x + 8.0 < right - left { whole } else { painter.layout_no_wrap(crate::text::count(step), t.tick(), t.text2) };
+        painter.galley(pos2(left + 5.0, rect.center().y - galley.size().y / 2.0), galley, t.text2);
+    }
+}
+
+fn mark_peak(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, rect: Rect) {
+    let step = ctx.planned.summary.peak_step;
+    let (left, right) = (x.pixel(step_value(step)), x.pixel(step_value(step + 1)));
+    let pixels = Pixels::of(painter);
+    let right = right.max(left + pixels.one());
+    painter.rect_filled(Rect::from_x_y_ranges(left..=right, rect.bottom() - stroke::STRONG..=rect.bottom()), 0.0, ctx.tokens.bound);
+}
+
+/// What a step does, for tooltips.
+pub fn step_tooltip(ui: &mut Ui, ctx: &ViewCtx<'_>, step: u64) {
+    let t = ctx.tokens;
+    ui.label(egui::RichText::new(format!("step {}", crate::text::count(step))).font(t.body_strong()));
+    if let Some((op, context)) = ctx.planned.op_at(step).zip(ctx.planned.prepared.context.as_ref()) {
+        let op = context.graph.op(op);
+        ui.label(egui::RichText::new(format!("{}  {}", op.kind, crate::text::middle_cut(&op.name, 60))).font(t.body()).color(t.text2));
+    }
+    let live = ctx.planned.model.live.at(step);
+    ui.label(egui::RichText::new(format!("{} live", crate::text::bytes(live))).font(t.body()).color(t.text2));
+}

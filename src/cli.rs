@@ -1,0 +1,111 @@
+//! Runs what the command line asks for: each command is a report, a file, or the window.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli_args::CommandLine;
+use crate::cli_plan::{load, make_plan};
+use crate::cli_print::{print, print_failure};
+use crate::cli_request::{ExportKind, Job, Request, UsageError};
+use crate::cli_window::{Opened, draw_picture, open_window, window_picture};
+use crate::{cli_check, cli_compare, cli_export, cli_inspect, cli_json, cli_report};
+
+/// Wrong usage, as opposed to a run that failed.
+const USAGE: u8 = 2;
+
+/// How a run that came to its end turned out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// The plan is invalid or does not fit; the report has been printed.
+    Unusable,
+}
+
+impl From<bool> for Outcome {
+    fn from(is_usable: bool) -> Self {
+        if is_usable { Self::Done } else { Self::Unusable }
+    }
+}
+
+/// The whole program: arguments in, report or window out, exit code back.
+pub(crate) fn run() -> ExitCode {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(message) => {
+            // Help and version go to standard output and are no failure; a closed pipe is none either.
+            let _ = message.print();
+            return if message.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+        }
+    };
+    let request = match Request::try_from(line) {
+        Ok(request) => request,
+        Err(UsageError(message)) => {
+            print_failure(&message);
+            return ExitCode::from(USAGE);
+        }
+    };
+    match answer(request) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Unusable) => ExitCode::FAILURE,
+        Err(error) => {
+            print_failure(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer(request: Request) -> anyhow::Result<Outcome> {
+    match request {
+        Request::Window { file, job } => window(file.as_deref(), &job),
+        Request::Plan { file, job, json } => {
+            let prepared = load(&file, &job.read, job.prepare)?;
+            let planned = make_plan(&prepared, &job)?;
+            print(&if json { cli_json::plan_report(&prepared, &planned) } else { cli_report::plan_report(&prepared, &planned) })?;
+            Ok(planned.is_usable().into())
+        }
+        Request::Compare { file, read, prepare, run, only, json } => {
+            let prepared = load(&file, &read, prepare)?;
+            let rows = cli_compare::compare(&prepared, &run, &only);
+            print(&if json { cli_compare::json_report(&rows) } else { cli_compare::text_report(&prepared, &rows) })?;
+            Ok(cli_compare::is_success(&rows).into())
+        }
+        Request::Check { file, plan, read, overrides, json } => {
+            let (prepared, planned) = cli_check::check_plan(&file, &plan, &read, overrides)?;
+            print(&if json { cli_check::json_report(&prepared, &planned) } else { cli_check::text_report(&prepared, &planned) })?;
+            Ok(planned.is_usable().into())
+        }
+        Request::Inspect { file, read, prepare, json } => {
+            let prepared = load(&file, &read, prepare)?;
+            let inspection = cli_inspect::inspect(&prepared);
+            print(&if json { cli_inspect::json_report(&inspection) } else { cli_inspect::text_report(&prepared, &inspection) })?;
+            Ok(Outcome::Done)
+        }
+        Request::Render { file, job, picture } => print(&draw_picture(&file, &job, &picture)?).map(|()| Outcome::Done),
+        Request::Export { file, job, kind, output } => {
+            let prepared = load(&file, &job.read, job.prepare)?;
+            let ExportKind::Plan(kind) = kind else {
+                return print(&cli_export::export_dot(&prepared, &output)?).map(|()| Outcome::Done);
+            };
+            let planned = make_plan(&prepared, &job)?;
+            print(&cli_export::export_plan(&prepared, &planned, kind, &output)?)?;
+            Ok(planned.is_usable().into())
+        }
+        Request::Generate { kind, n, seed, output } => print(&cli_export::export_generated(kind, n, seed, &output)?).map(|()| Outcome::Done),
+    }
+}
+
+/// The window, or, where there is no display, what it would show: the summary, and a picture of it.
+fn window(file: Option<&std::path::Path>, job: &Job) -> anyhow::Result<Outcome> {
+    let Opened::NoDisplay(why) = open_window(file, job)? else { return Ok(Outcome::Done) };
+    let Some(file) = file else {
+        anyhow::bail!("there is no display to open a window on: {why}: name a file to plan it without one, or see --help");
+    };
+    let prepared = load(file, &job.read, job.prepare)?;
+    let planned = make_plan(&prepared, job)?;
+    print(&format!("there is no display to open a window on ({why}); here are the plan and a picture of the window\n\n"))?;
+    print(&cli_report::plan_report(&prepared, &planned))?;
+    let picture = draw_picture(file, job, &window_picture(file))?;
+    print(&format!("\n{picture}"))?;
+    Ok(planned.is_usable().into())
+}

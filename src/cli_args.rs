@@ -1,0 +1,223 @@
+//! The command line as typed: what each command takes, before any of it is understood.
+//!
+//! [`crate::cli_request`] turns this into requests; nothing else reads these types.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// See where every tensor of a model lives, and why.
+///
+/// Opens the window. Without a display it prints the plan and draws the window to NAME.window.png in the working
+/// directory.
+#[derive(Parser, Debug)]
+#[command(name = "arenascope", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(after_help = "Exit codes: 0 done; 1 the run failed, the plan is invalid or does not fit; 2 wrong usage.")]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    /// The model, trace or planning problem to open.
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Plan a file and print a summary.
+    Plan {
+        /// The file to plan.
+        file: PathBuf,
+        #[command(flatten)]
+        plan: PlanArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run all strategies on a file and print them as one table.
+    Compare {
+        /// The file to plan.
+        file: PathBuf,
+        #[command(flatten)]
+        read: ReadArgs,
+        #[command(flatten)]
+        problem: ProblemArgs,
+        #[command(flatten)]
+        solve: SolveArgs,
+        /// Compare only these strategies (repeatable).
+        #[arg(long, value_name = "NAME")]
+        strategy: Vec<String>,
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a plan against the file it was made for: exit 0 if it is valid, else 1 with every fault listed.
+    Check {
+        /// The file that was planned.
+        file: PathBuf,
+        /// The plan, as written by `export -o PLAN.json`.
+        plan: PathBuf,
+        #[command(flatten)]
+        read: ReadArgs,
+        #[command(flatten)]
+        problem: ProblemArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say what is in a file: ops by type, tensors by role and dtype, bytes, open dimensions, warnings.
+    Inspect {
+        /// The file to look into.
+        file: PathBuf,
+        #[command(flatten)]
+        read: ReadArgs,
+        #[command(flatten)]
+        problem: ProblemArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw a view to a picture, without a display.
+    Render {
+        /// The file to draw.
+        file: PathBuf,
+        /// The picture to write (.png).
+        #[arg(short, long, value_name = "OUT.png")]
+        output: PathBuf,
+        /// What to draw.
+        #[arg(long, value_enum, default_value_t = ViewArg::Window)]
+        view: ViewArg,
+        /// Width and height in pixels.
+        #[arg(long, value_name = "WxH", default_value = "1440x900")]
+        size: String,
+        /// The colours to draw it in.
+        #[arg(long, value_enum, default_value_t = ThemeArg::Dark)]
+        theme: ThemeArg,
+        #[command(flatten)]
+        plan: PlanArgs,
+    },
+    /// Write the plan as .json or .csv, or the graph as .dot.
+    Export {
+        /// The file to plan.
+        file: PathBuf,
+        /// The file to write; its extension says what.
+        #[arg(short, long, value_name = "OUT")]
+        output: PathBuf,
+        #[command(flatten)]
+        plan: PlanArgs,
+    },
+    /// Write a synthetic planning problem as CSV.
+    Generate {
+        /// What the lifetimes look like.
+        kind: KindArg,
+        /// How many buffers.
+        n: usize,
+        /// The same seed gives the same problem.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// The CSV file to write.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+    },
+}
+
+/// Everything that decides one plan.
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    /// The algorithm that makes the plan, or `auto` for the best of those that suit the size [default: auto].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) strategy: Option<String>,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) problem: ProblemArgs,
+    #[command(flatten)]
+    pub(crate) solve: SolveArgs,
+}
+
+/// What a reader needs to know beside the file.
+#[derive(Args, Debug)]
+pub(crate) struct ReadArgs {
+    /// The number for an open dimension (repeatable); NAME is the dimension, `input:axis`, a scalar graph input, or `*` for all others.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) dim: Vec<String>,
+}
+
+/// What decides the planning problem.
+#[derive(Args, Debug)]
+pub(crate) struct ProblemArgs {
+    /// What every offset and size is rounded to, such as 64 or 64KiB [default: 64].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) align: Option<String>,
+    /// The largest arena wanted, such as 8GiB; exit 1 if the plan does not fit.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) capacity: Option<String>,
+    /// Whether an op may write over an input that nobody reads afterwards [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) in_place: Option<SwitchArg>,
+    /// Whether graph inputs and outputs are the caller's memory or part of the arena [default: static].
+    #[arg(long, value_enum, value_name = "static|arena", hide_possible_values = true)]
+    pub(crate) io: Option<IoArg>,
+}
+
+/// What decides how a strategy works.
+#[derive(Args, Debug)]
+pub(crate) struct SolveArgs {
+    /// Whether `refcount` may resize a slot or takes only slots of the same size [default: any].
+    #[arg(long, value_enum, value_name = "any|equal", hide_possible_values = true)]
+    pub(crate) share: Option<ShareArg>,
+    /// Stop a strategy after so many seconds and keep its best plan.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time_limit: Option<f64>,
+    /// The seed of strategies that use chance [default: 0].
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// How many threads a strategy may use [default: 1].
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SwitchArg {
+    On,
+    Off,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IoArg {
+    Static,
+    Arena,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ShareArg {
+    Any,
+    Equal,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KindArg {
+    /// Short lifetimes with a few long ones, as in inference.
+    Ml,
+    /// Activations that live until the backward pass.
+    Train,
+    /// Uniform lifetimes and sizes: dense.
+    Uni,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ThemeArg {
+    Light,
+    Dark,
+}
+
+/// The views that can be drawn.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ViewArg {
+    Window,
+    Lifetimes,
+    Arena,
+    Memory,
+    Interference,
+    Table,
+}

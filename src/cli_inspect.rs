@@ -1,0 +1,168 @@
+//! What is in a file: ops by type, tensors by role and dtype, bytes, open dimensions, warnings.
+
+use std::collections::BTreeMap;
+
+use arenascope_planner::graph::{Graph, Role};
+use arenascope_planner::prepare::Prepared;
+use arenascope_planner::workload::Source;
+use serde::Serialize;
+
+use crate::cli_json::object;
+use crate::cli_print::{Set, binary_bytes, counted, exact_bytes, grouped, paragraph, table};
+use crate::cli_report::{TEXT_WIDTH, warning_lines};
+
+/// A file's content, counted.
+#[derive(Serialize)]
+pub(crate) struct Inspection<'a> {
+    file: &'a str,
+    format: &'a str,
+    title: &'a str,
+    description: &'a str,
+    ops: u64,
+    tensors: u64,
+    buffers: u64,
+    naive_bytes: u64,
+    static_bytes: u64,
+    unknown_sizes: u64,
+    ops_by_type: Vec<KindCount>,
+    tensors_by_role: Vec<TensorCount>,
+    dimensions: Vec<Dimension<'a>>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct KindCount {
+    kind: String,
+    ops: u64,
+}
+
+#[derive(Serialize)]
+struct TensorCount {
+    role: &'static str,
+    dtype: &'static str,
+    tensors: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Dimension<'a> {
+    name: &'a str,
+    value: u64,
+    is_default: bool,
+}
+
+/// Counts what is in a file.
+pub(crate) fn inspect(prepared: &Prepared) -> Inspection<'_> {
+    let workload = &prepared.workload;
+    let graph = match &workload.source {
+        Source::Graph(graph) => Some(graph.as_ref()),
+        Source::Buffers(_) => None,
+    };
+    Inspection {
+        file: &workload.file,
+        format: workload.format,
+        title: &workload.title,
+        description: &workload.description,
+        ops: prepared.n_ops as u64,
+        tensors: prepared.n_tensors as u64,
+        buffers: prepared.problem.n_buffers() as u64,
+        naive_bytes: prepared.naive_bytes,
+        static_bytes: prepared.static_bytes,
+        unknown_sizes: graph.map_or(0, |graph| graph.tensors().iter().filter(|tensor| tensor.bytes.is_none()).count() as u64),
+        ops_by_type: graph.map_or_else(Vec::new, ops_by_type),
+        tensors_by_role: graph.map_or_else(Vec::new, tensors_by_role),
+        dimensions: workload.symbolic_dims.iter().map(|dim| Dimension { name: &dim.name, value: dim.value, is_default: dim.is_default }).collect(),
+        warnings: prepared.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Op types, the most frequent first, then by name.
+fn ops_by_type(graph: &Graph) -> Vec<KindCount> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for op in graph.ops() {
+        *counts.entry(&op.kind).or_default() += 1;
+    }
+    let mut list: Vec<KindCount> = counts.into_iter().map(|(kind, ops)| KindCount { kind: kind.to_owned(), ops }).collect();
+    list.sort_by_key(|count| std::cmp::Reverse(count.ops));
+    list
+}
+
+/// Tensors by role, in the order of [`Role::ALL`], then by dtype; bytes are exact and not rounded.
+fn tensors_by_role(graph: &Graph) -> Vec<TensorCount> {
+    let rank = |role: Role| Role::ALL.iter().position(|&other| other == role);
+    let mut counts: BTreeMap<(Option<usize>, &str), TensorCount> = BTreeMap::new();
+    for tensor in graph.tensors() {
+        let (role, dtype) = (tensor.role.name(), tensor.dtype.name());
+        let count = counts.entry((rank(tensor.role), dtype)).or_insert(TensorCount { role, dtype, tensors: 0, bytes: 0 });
+        count.tensors += 1;
+        count.bytes += tensor.bytes.unwrap_or(0);
+    }
+    counts.into_values().collect()
+}
+
+/// The report for people.
+pub(crate) fn text_report(prepared: &Prepared, inspection: &Inspection<'_>) -> String {
+    let mut text = format!("{}: {}\n", inspection.file, inspection.format);
+    if !inspection.title.is_empty() {
+        text.push_str(&paragraph(0, TEXT_WIDTH, inspection.title));
+    }
+    if !inspection.description.is_empty() {
+        text.push('\n');
+        text.push_str(&paragraph(2, TEXT_WIDTH, inspection.description));
+    }
+    text.push('\n');
+    text.push_str(&table(2, &[Set::Left, Set::Right, Set::Right], &total_rows(inspection)));
+    if !inspection.ops_by_type.is_empty() {
+        let rows: Vec<Vec<String>> = inspection.ops_by_type.iter().map(|count| vec![count.kind.clone(), grouped(count.ops)]).collect();
+        text.push_str(&format!(
+            "\n{} of {}\n{}",
+            counted(inspection.ops, "op"),
+            counted(rows.len() as u64, "type"),
+            table(2, &[Set::Left, Set::Right], &rows)
+        ));
+    }
+    if !inspection.tensors_by_role.is_empty() {
+        text.push_str("\ntensors by role and dtype\n");
+        text.push_str(&table(2, &[Set::Left, Set::Left, Set::Right, Set::Right, Set::Right], &tensor_rows(inspection)));
+    }
+    if !inspection.dimensions.is_empty() {
+        text.push_str("\nopen dimensions\n");
+        text.push_str(&table(2, &[Set::Left, Set::Right, Set::Left], &dimension_rows(inspection)));
+    }
+    text.push_str(&warning_lines(prepared, usize::MAX));
+    text
+}
+
+fn total_rows(inspection: &Inspection<'_>) -> Vec<Vec<String>> {
+    let count = |label: &str, number: u64| vec![label.to_owned(), grouped(number)];
+    let bytes = |label: &str, bytes: u64| vec![label.to_owned(), exact_bytes(bytes), binary_bytes(bytes)];
+    let mut rows = Vec::new();
+    if inspection.ops > 0 {
+        rows.push(count("ops", inspection.ops));
+        rows.push(count("tensors", inspection.tensors));
+    }
+    rows.push(count("dynamic buffers", inspection.buffers));
+    rows.push(bytes("dynamic, every tensor in its own block", inspection.naive_bytes));
+    rows.push(bytes("static", inspection.static_bytes));
+    if inspection.unknown_sizes > 0 {
+        rows.push(count("tensors of unknown size", inspection.unknown_sizes));
+    }
+    rows
+}
+
+fn tensor_rows(inspection: &Inspection<'_>) -> Vec<Vec<String>> {
+    let row = |count: &TensorCount| {
+        vec![count.role.to_owned(), count.dtype.to_owned(), grouped(count.tensors), exact_bytes(count.bytes), binary_bytes(count.bytes)]
+    };
+    inspection.tensors_by_role.iter().map(row).collect()
+}
+
+fn dimension_rows(inspection: &Inspection<'_>) -> Vec<Vec<String>> {
+    let origin = |dim: &Dimension<'_>| if dim.is_default { format!("a default; set it with --dim {}=N", dim.name) } else { "as given".to_owned() };
+    inspection.dimensions.iter().map(|dim| vec![dim.name.to_owned(), grouped(dim.value), origin(dim)]).collect()
+}
+
+/// The report for programs.
+pub(crate) fn json_report(inspection: &Inspection<'_>) -> String {
+    object(inspection)
+}

@@ -1,0 +1,78 @@
+//! Reports for programs: one object or array, keys in a stable order.
+
+use arenascope_planner::prepare::Prepared;
+use serde::Serialize;
+
+use crate::cli_plan::Planned;
+
+/// The version of the layout of [`PlanReport`].
+const SCHEMA: u32 = 1;
+
+/// What `plan --json` prints; names and order of the keys are a promise.
+#[derive(Serialize)]
+struct PlanReport<'a> {
+    schema: u32,
+    file: &'a str,
+    format: &'a str,
+    ops: u64,
+    tensors: u64,
+    buffers: u64,
+    naive_bytes: u64,
+    peak_live_bytes: u64,
+    lower_bound_bytes: u64,
+    arena_bytes: u64,
+    static_bytes: u64,
+    observed_bytes: Option<u64>,
+    capacity_bytes: Option<u64>,
+    total_before: u64,
+    total_after: u64,
+    strategy: &'a str,
+    status: &'a str,
+    proved_optimal: bool,
+    valid: bool,
+    slots: Option<u64>,
+    saving: f64,
+    gap: f64,
+    align: u64,
+    plan_seconds: f64,
+    warnings: Vec<String>,
+}
+
+/// The report of one plan.
+pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned) -> String {
+    let summary = &planned.summary;
+    object(&PlanReport {
+        schema: SCHEMA,
+        file: &prepared.workload.file,
+        format: prepared.workload.format,
+        ops: summary.ops,
+        tensors: summary.tensors,
+        buffers: summary.buffers,
+        naive_bytes: summary.naive_bytes,
+        peak_live_bytes: summary.peak_live_bytes,
+        lower_bound_bytes: summary.lower_bound_bytes,
+        arena_bytes: summary.arena_bytes,
+        static_bytes: summary.static_bytes,
+        observed_bytes: summary.observed_bytes,
+        capacity_bytes: summary.capacity_bytes,
+        total_before: summary.total_before,
+        total_after: summary.total_after,
+        strategy: &summary.strategy,
+        status: summary.status.name(),
+        proved_optimal: summary.proved_optimal,
+        valid: planned.is_valid(),
+        slots: summary.slots,
+        saving: summary.saving,
+        gap: summary.gap,
+        align: summary.align,
+        plan_seconds: planned.seconds,
+        warnings: prepared.warnings.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Any report as indented JSON with a final line end.
+pub(crate) fn object(report: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(report).expect("reports hold only strings, numbers, lists and string keys");
+    text.push('\n');
+    text
+}

@@ -1,0 +1,287 @@
+//! What the command line asks for, understood: typed values, defaults filled in, contradictions refused.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use arenascope_formats::ReadOptions;
+use arenascope_planner::alias::Io;
+use arenascope_planner::generate::Kind;
+use arenascope_planner::prepare::PrepareSettings;
+use arenascope_planner::solve::{Share, SolveOptions, find_strategy, strategies};
+use arenascope_planner::units::{Align, parse_bytes};
+
+use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg, ThemeArg, ViewArg};
+
+/// A command line that is well formed but makes no sense; exit code 2.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UsageError(pub(crate) String);
+
+/// How to make one plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) read: ReadOptions,
+    pub(crate) prepare: PrepareSettings,
+    pub(crate) strategy: String,
+    pub(crate) run: RunLimits,
+}
+
+/// How a strategy works, and for how long at most.
+#[derive(Clone, Debug)]
+pub(crate) struct RunLimits {
+    pub(crate) solve: SolveOptions,
+    pub(crate) time_limit: Option<Duration>,
+}
+
+/// Settings of the problem that a command line gives explicitly; a plan file brings its own for the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ProblemOverrides {
+    pub(crate) align: Option<Align>,
+    pub(crate) capacity_bytes: Option<u64>,
+    pub(crate) in_place: Option<bool>,
+    pub(crate) io: Option<Io>,
+}
+
+impl ProblemOverrides {
+    /// `base` with everything that was given explicitly.
+    pub(crate) fn over(self, base: PrepareSettings) -> PrepareSettings {
+        let mut settings = base;
+        settings.align = self.align.unwrap_or(base.align);
+        settings.alias.in_place = self.in_place.unwrap_or(base.alias.in_place);
+        settings.alias.io = self.io.unwrap_or(base.alias.io);
+        settings.capacity_bytes = self.capacity_bytes.or(base.capacity_bytes);
+        settings
+    }
+}
+
+/// What `export` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExportKind {
+    Plan(PlanKind),
+    Dot,
+}
+
+/// How a plan is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlanKind {
+    Json,
+    Csv,
+}
+
+/// A picture to draw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Picture {
+    pub(crate) view: &'static str,
+    pub(crate) size: (u32, u32),
+    pub(crate) theme: &'static str,
+    pub(crate) output: PathBuf,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Window { file: Option<PathBuf>, job: Job },
+    Plan { file: PathBuf, job: Job, json: bool },
+    Compare { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
+    Check { file: PathBuf, plan: PathBuf, read: ReadOptions, overrides: ProblemOverrides, json: bool },
+    Inspect { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, json: bool },
+    Render { file: PathBuf, job: Job, picture: Picture },
+    Export { file: PathBuf, job: Job, kind: ExportKind, output: PathBuf },
+    Generate { kind: Kind, n: usize, seed: u64, output: PathBuf },
+}
+
+impl TryFrom<CommandLine> for Request {
+    type Error = UsageError;
+
+    fn try_from(line: CommandLine) -> Result<Self, UsageError> {
+        Ok(match line.command {
+            None => Self::Window { file: line.file, job: job(line.plan)? },
+            Some(Command::Plan { file, plan, json }) => Self::Plan { file, job: job(plan)?, json },
+            Some(Command::Compare { file, read, problem, solve, strategy, json }) => {
+                let only = strategy.into_iter().map(known_strategy).collect::<Result<_, _>>()?;
+                Self::Compare { file, read: read_options(&read)?, prepare: settings(&problem)?, run: limits(&solve)?, only, json }
+            }
+            Some(Command::Check { file, plan, read, problem, json }) => {
+                Self::Check { file, plan, read: read_options(&read)?, overrides: overrides(&problem)?, json }
+            }
+            Some(Command::Inspect { file, read, problem, json }) => {
+                Self::Inspect { file, read: read_options(&read)?, prepare: settings(&problem)?, json }
+            }
+            Some(Command::Render { file, output, view, size, theme, plan }) => {
+                Self::Render { file, job: job(plan)?, picture: picture(output, view, &size, theme)? }
+            }
+            Some(Command::Export { file, output, plan }) => Self::Export { file, job: job(plan)?, kind: export_kind(&output)?, output },
+            Some(Command::Generate { kind, n, seed, output }) => Self::Generate { kind: generated_kind(kind), n, seed, output },
+        })
+    }
+}
+
+fn job(args: PlanArgs) -> Result<Job, UsageError> {
+    let strategy = args.strategy.map_or_else(|| Ok("auto".to_owned()), known_strategy)?;
+    Ok(Job { read: read_options(&args.read)?, prepare: settings(&args.problem)?, strategy, run: limits(&args.solve)? })
+}
+
+fn known_strategy(name: String) -> Result<String, UsageError> {
+    if name == "auto" || find_strategy(&name).is_some() {
+        return Ok(name);
+    }
+    let known: Vec<&str> = std::iter::once("auto").chain(strategies().iter().map(|strategy| strategy.name)).collect();
+    Err(UsageError(format!("--strategy: there is no `{name}`; known are {}", known.join(", "))))
+}
+
+fn read_options(args: &ReadArgs) -> Result<ReadOptions, UsageError> {
+    Ok(ReadOptions { dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()? })
+}
+
+/// Names may contain `=` themselves, so the last one divides.
+fn dimension(text: &str) -> Result<(String, u64), UsageError> {
+    let parsed = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    parsed.ok_or_else(|| UsageError(format!("--dim: `{text}` is not NAME=VALUE with a whole number; write for example --dim batch=4")))
+}
+
+fn settings(args: &ProblemArgs) -> Result<PrepareSettings, UsageError> {
+    Ok(overrides(args)?.over(PrepareSettings::default()))
+}
+
+fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
+    let positive = |option: &str, text: &Option<String>| {
+        let bytes = text.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("{option}: {message}")))?;
+        if bytes == Some(0) { Err(UsageError(format!("{option}: must be at least 1 byte"))) } else { Ok(bytes) }
+    };
+    Ok(ProblemOverrides {
+        align: positive("--align", &args.align)?.and_then(Align::new),
+        capacity_bytes: positive("--capacity", &args.capacity)?,
+        in_place: args.in_place.map(|switch| switch == SwitchArg::On),
+        io: args.io.map(|io| match io {
+            IoArg::Static => Io::Static,
+            IoArg::Arena => Io::Arena,
+        }),
+    })
+}
+
+fn limits(args: &SolveArgs) -> Result<RunLimits, UsageError> {
+    let mut solve = SolveOptions::default();
+    solve.seed = args.seed.unwrap_or(solve.seed);
+    solve.threads = args.threads.unwrap_or(solve.threads);
+    if let Some(share) = args.share {
+        solve.share = match share {
+            ShareArg::Any => Share::Any,
+            ShareArg::Equal => Share::Equal,
+        };
+    }
+    if solve.threads == 0 {
+        return Err(UsageError("--threads: at least one thread is needed".to_owned()));
+    }
+    let time_limit = args.time_limit.map(|seconds| {
+        let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
+        limit.ok_or_else(|| UsageError(format!("--time-limit: `{seconds}` is not a number of seconds above 0")))
+    });
+    Ok(RunLimits { solve, time_limit: time_limit.transpose()? })
+}
+
+fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Result<Picture, UsageError> {
+    if extension(&output) != "png" {
+        return Err(UsageError(format!("--output: `{}` does not end in .png", output.display())));
+    }
+    let view = match view {
+        ViewArg::Window => "window",
+        ViewArg::Lifetimes => "lifetimes",
+        ViewArg::Arena => "arena",
+        ViewArg::Memory => "memory",
+        ViewArg::Interference => "interference",
+        ViewArg::Table => "table",
+    };
+    let theme = match theme {
+        ThemeArg::Light => "light",
+        ThemeArg::Dark => "dark",
+    };
+    Ok(Picture { view, size: picture_size(size)?, theme, output })
+}
+
+/// The smallest and largest side of a picture in pixels: a view below has no room for its axes, above its bytes run
+/// into gigabytes.
+const PICTURE_SIDE: std::ops::RangeInclusive<u32> = 64..=16_384;
+
+fn picture_size(text: &str) -> Result<(u32, u32), UsageError> {
+    let side = |text: &str| text.trim().parse().ok().filter(|side| PICTURE_SIDE.contains(side));
+    let size = text.split_once(['x', 'X', '×']).and_then(|(width, height)| Some((side(width)?, side(height)?)));
+    size.ok_or_else(|| UsageError(format!("--size: `{text}` is not WxH with sides from {} to {} pixels", PICTURE_SIDE.start(), PICTURE_SIDE.end())))
+}
+
+fn export_kind(output: &std::path::Path) -> Result<ExportKind, UsageError> {
+    match extension(output).as_str() {
+        "json" => Ok(ExportKind::Plan(PlanKind::Json)),
+        "csv" => Ok(ExportKind::Plan(PlanKind::Csv)),
+        "dot" => Ok(ExportKind::Dot),
+        _ => Err(UsageError(format!("--output: `{}` ends in none of .json, .csv, .dot, so what to write is unclear", output.display()))),
+    }
+}
+
+fn extension(path: &std::path::Path) -> String {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
+}
+
+fn generated_kind(kind: KindArg) -> Kind {
+    match kind {
+        KindArg::Ml => Kind::Ml,
+        KindArg::Train => Kind::Train,
+        KindArg::Uni => Kind::Uni,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn request(args: &str) -> Result<Request, UsageError> {
+        let line = CommandLine::try_parse_from(std::iter::once("arenascope").chain(args.split_whitespace())).expect("well formed");
+        Request::try_from(line)
+    }
+
+    #[test]
+    fn the_argument_definitions_are_consistent() {
+        <CommandLine as clap::CommandFactory>::command().debug_assert();
+    }
+
+    #[test]
+    fn no_command_is_the_window() {
+        assert!(matches!(request(""), Ok(Request::Window { file: None, .. })));
+        assert!(matches!(request("model.onnx --align 1"), Ok(Request::Window { file: Some(_), .. })));
+    }
+
+    #[test]
+    fn options_become_settings() {
+        let line = "plan m.onnx --align 4KiB --capacity 8GiB --in-place off --io arena --dim batch=4 --dim x:0=7 --seed 3 --threads 2 --time-limit 1.5 --share equal";
+        let Ok(Request::Plan { job, json: false, .. }) = request(line) else { panic!("not a plan") };
+        assert_eq!(job.prepare.align.bytes(), 4096);
+        assert_eq!(job.prepare.capacity_bytes, Some(8 << 30));
+        assert!(!job.prepare.alias.in_place && job.prepare.alias.io == Io::Arena);
+        assert_eq!(job.read.dims, [("batch".to_owned(), 4), ("x:0".to_owned(), 7)]);
+        assert_eq!((job.run.solve.seed, job.run.solve.threads, job.run.time_limit), (3, 2, Some(Duration::from_millis(1500))));
+        assert_eq!(job.strategy, "auto");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_option_named() {
+        for (line, option) in [
+            ("plan m --align 0", "--align"),
+            ("plan m --align lots", "--align"),
+            ("plan m --capacity 3parsecs", "--capacity"),
+            ("plan m --dim batch", "--dim"),
+            ("plan m --dim =4", "--dim"),
+            ("plan m --strategy magic", "--strategy"),
+            ("plan m --threads 0", "--threads"),
+            ("plan m --time-limit 0", "--time-limit"),
+            ("plan m --time-limit nan", "--time-limit"),
+            ("render m -o m.jpg", "--output"),
+            ("render m -o m.png --size 12", "--size"),
+            ("render m -o m.png --size 1x1", "--size"),
+            ("export m -o m.txt", "--output"),
+            ("compare m --strategy magic", "--strategy"),
+        ] {
+            let UsageError(message) = request(line).expect_err(line);
+            assert!(message.starts_with(option), "{line}: {message}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Buffers with lifetimes as CSV: the format of MiniMalloc's benchmark, and what the planner writes for other tools.
+//!
+//! A header line names the columns in any order: `id`, `lower`, `upper`, `size`, and `offset` where a tool has placed
+//! the buffers already. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding:
+//!
+//! ```csv
+//! id,lower,upper,size
+//! a,0,3,4
+//! b,3,9,4
+//! ```
+
+use std::io::Read;
+use std::sync::Arc;
+
+use arenascope_planner::control::{Control, Progress};
+use arenascope_planner::lifetimes::Lifetime;
+use arenascope_planner::plan::Plan;
+use arenascope_planner::prepare::Prepared;
+use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
+
+use crate::detect::Origin;
+use crate::error::{FormatError, one_line};
+
+/// The format's short name.
+pub const FORMAT: &str = "minimalloc-csv";
+
+/// Rows between two looks at the caller's wish to stop.
+const ROWS_PER_POLL: usize = 1 << 14;
+/// Sums below this can be planned.
+const MAX_TOTAL_BYTES: u64 = 1 << 62;
+/// A column's name and the other names that tools give it.
+const COLUMNS: [(&str, &[&str]); 5] = [
+    ("id", &["buffer", "buffer_id", "name"]),
+    ("lower", &["start", "begin"]),
+    ("upper", &["end"]),
+    ("size", &["bytes"]),
+    ("offset", &["address"]),
+];
+
+/// Whether a line is a header of this format.
+pub(crate) fn is_header(line: &str) -> bool {
+    let fields: Vec<String> = line.split(',').map(normal).collect();
+    COLUMNS[1..4].iter().all(|column| fields.iter().any(|field| is_column(field, column)))
+}
+
+fn normal(field: &str) -> String {
+    field.trim().trim_start_matches('\u{feff}').trim_matches('"').to_ascii_lowercase()
+}
+
+fn is_column(field: &str, (name, others): &(&str, &[&str])) -> bool {
+    field == *name || others.contains(&field)
+}
+
+/// Where each column is.
+struct Columns {
+    id: Option<usize>,
+    lower: usize,
+    upper: usize,
+    size: usize,
+    offset: Option<usize>,
+}
+
+/// Reads a problem, and the plan in it if there is an `offset` column. Time and space O(rows).
+pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -> Result<Workload, FormatError> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(source);
+    let mut record = csv::StringRecord::new();
+    let mut warnings = Vec::new();
+    if !next(origin, &mut reader, &mut record)? {
+        return Err(line_error(origin, 1, "no header", "write `id,lower,upper,size` as the first line"));
+    }
+    let columns = columns(origin, &record, &mut warnings)?;
+    let n_columns = record.len();
+    let mut rows = Rows { origin, columns, buffers: Vec::new(), offsets: Vec::new(), total_bytes: 0, warnings };
+    while next(origin, &mut reader, &mut record)? {
+        let line = record.position().map_or(0, csv::Position::line);
+        if record.len() != n_columns {
+            let what = format!("{} fields, but the header has {n_columns}", record.len());
+            return Err(line_error(origin, line, what, "give every line the header's fields"));
+        }
+        rows.push(line, &record)?;
+        if rows.buffers.len().is_multiple_of(ROWS_PER_POLL) {
+            poll(origin, control, record.position().map_or(0, csv::Position::byte))?;
+        }
+    }
+    Ok(rows.into_workload())
+}
+
+fn poll(origin: &Origin, control: &Control<'_>, at: u64) -> Result<(), FormatError> {
+    if control.is_stopped() {
+        return Err(FormatError::Stopped { path: origin.path.clone() });
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a fraction for a progress bar")]
+    let fraction = at as f64 / origin.bytes.max(1) as f64;
+    control.report(Progress { what: format!("reading {}", origin.file), fraction: Some(fraction.min(1.0)), best_arena_bytes: None });
+    Ok(())
+}
+
+fn next<R: Read>(origin: &Origin, reader: &mut csv::Reader<R>, record: &mut csv::StringRecord) -> Result<bool, FormatError> {
+    reader.read_record(record).map_err(|error| {
+        let line = error.position().map_or(1, csv::Position::line);
+        let what = match error.kind() {
+            csv::ErrorKind::Utf8 { .. } => "the text is not UTF-8".to_owned(),
+            _ => one_line(&error.to_string()),
+        };
+        line_error(origin, line, what, "save the file as plain comma-separated text")
+    })
+}
+
+fn line_error(origin: &Origin, line: u64, what: impl Into<String>, advice: &str) -> FormatError {
+    FormatError::Line { path: origin.path.clone(), line, what: what.into(), advice: advice.to_owned() }
+}
+
+fn columns(origin: &Origin, header: &csv::StringRecord, warnings: &mut Vec<Warning>) -> Result<Columns, FormatError> {
+    let mut found = [None; 5];
+    for (index, field) in header.iter().enumerate() {
+        let field = normal(field);
+        match COLUMNS.iter().position(|column| is_column(&field, column)) {
+            Some(column) if found[column].is_some() => {
+                return Err(line_error(origin, 1, format!("two columns named `{}`", COLUMNS[column].0), "keep one of them"));
+            }
+            Some(column) => found[column] = Some(index),
+            None => warnings.push(Warning::at("line 1", format!("column `{}` is not used", one_line(&field)))),
+        }
+    }
+    let need = |column: usize| {
+        let what = || format!("no column `{}` in the header", COLUMNS[column].0);
+        found[column].ok_or_else(|| line_error(origin, 1, what(), "write `id,lower,upper,size` (and `offset`) as the first line"))
+    };
+    Ok(Columns { id: found[0], lower: need(1)?, upper: need(2)?, size: need(3)?, offset: found[4] })
+}
+
+/// What has been read so far.
+struct Rows<'a> {
+    origin: &'a Origin,
+    columns: Columns,
+    buffers: Vec<BareBuffer>,
+    offsets: Vec<u64>,
+    total_bytes: u64,
+    warnings: Vec<Warning>,
+}
+
+impl Rows<'_> {
+    fn push(&mut self, line: u64, record: &csv::StringRecord) -> Result<(), FormatError> {
+        let start = self.number(line, record, self.columns.lower, "lower")?;
+        let end = self.number(line, record, self.columns.upper, "upper")?;
+        let size_bytes = self.number(line, record, self.columns.size, "size")?;
+        if start >= end {
+            let what = format!("lifetime [{start}, {end}) covers no step");
+            return Err(line_error(self.origin, line, what, "`upper` is one past the last step and must be larger than `lower`"));
+        }
+        if size_bytes == 0 {
+            self.warnings.push(Warning::at(format!("line {line}"), "size 0; the buffer is left out"));
+            return Ok(());
+        }
+        let total = self.total_bytes.checked_add(size_bytes).filter(|&total| total < MAX_TOTAL_BYTES);
+        self.total_bytes = total.ok_or_else(|| {
+            let what = format!("its size of {size_bytes} bytes brings the sum of all sizes over 2^62 bytes");
+            line_error(self.origin, line, what, "check the unit: sizes are bytes")
+        })?;
+        if let Some(column) = self.columns.offset {
+            let offset = self.number(line, record, column, "offset")?;
+            if offset.checked_add(size_bytes).is_none_or(|end| end >= MAX_TOTAL_BYTES) {
+                let what = format!("offset {offset} plus size {size_bytes} is over 2^62 bytes");
+                return Err(line_error(self.origin, line, what, "offsets are bytes from the arena's start"));
+            }
+            self.offsets.push(offset);
+        }
+        let given = self.columns.id.and_then(|column| record.get(column)).unwrap_or_default();
+        let name = if given.is_empty() { self.buffers.len().to_string() } else { given.to_owned() };
+        self.buffers.push(BareBuffer { name, size_bytes, lifetime: Lifetime { start, end } });
+        Ok(())
+    }
+
+    fn number(&self, line: u64, record: &csv::StringRecord, column: usize, name: &str) -> Result<u64, FormatError> {
+        let text = record.get(column).unwrap_or_default();
+        text.parse().map_err(|_| {
+            let is_integer = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let what = match text.strip_prefix('-') {
+                _ if text.is_empty() => format!("`{name}` is empty"),
+                Some(digits) if is_integer(digits) => format!("`{name}` is negative ({})", one_line(text)),
+                _ if is_integer(text) => format!("`{name}` ({}) does not fit into 64 bits", one_line(text)),
+                _ => format!("`{name}` is not a whole number (`{}`)", one_line(text)),
+            };
+            line_error(self.origin, line, what, "write a whole number from 0 to 2^62")
+        })
+    }
+
+    fn into_workload(mut self) -> Workload {
+        if self.buffers.is_empty() {
+            self.warnings.push(Warning::general("the file lists no buffers"));
+        }
+        let observed = self.columns.offset.map(|_| ObservedPlan { tool: "file".to_owned(), offsets: self.offsets });
+        Workload {
+            file: self.origin.file.clone(),
+            format: FORMAT,
+            title: String::new(),
+            description: String::new(),
+            source: Source::Buffers(Arc::new(self.buffers)),
+            observed,
+            symbolic_dims: Vec::new(),
+            warnings: self.warnings,
+        }
+    }
+}
+
+/// A plan with its problem, one row per dynamic buffer: `id,lower,upper,size,offset`, sizes before rounding.
+#[must_use]
+pub fn plan_to_csv(prepared: &Prepared, plan: &Plan) -> String {
+    let rows = prepared.problem.ids().map(|id| {
+        let buffer = prepared.problem.buffer(id);
+        [id.0.to_string(), buffer.lifetime.start.to_string(), buffer.lifetime.end.to_string(), buffer.size_bytes.to_string(), plan.offset(id).to_string()]
+    });
+    to_csv(["id", "lower", "upper", "size", "offset"], rows)
+}
+
+/// A bare problem: `id,lower,upper,size`.
+#[must_use]
+pub fn buffers_to_csv(buffers: &[BareBuffer]) -> String {
+    let rows = buffers.iter().map(|buffer| {
+        [buffer.name.clone(), buffer.lifetime.start.to_string(), buffer.lifetime.end.to_string(), buffer.size_bytes.to_string()]
+    });
+    to_csv(["id", "lower", "upper", "size"], rows)
+}
+
+fn to_csv<const N: usize>(header: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(header).expect("memory does not fail");
+    for row in rows {
+        writer.write_record(row).expect("memory does not fail, and rows have the header's length");
+    }
+    String::from_utf8(writer.into_inner().expect("memory does not fail")).expect("only strings were written")
+}

@@ -1,0 +1,197 @@
+//! Plan files: a plan as JSON, with enough about its buffers to check it against a model later.
+
+use std::collections::{BTreeMap, HashMap};
+
+use arenascope_planner::alias::Io;
+use arenascope_planner::ids::{BufferId, SlotId};
+use arenascope_planner::plan::{Plan, Status};
+use arenascope_planner::prepare::Prepared;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{FormatError, one_line};
+
+/// The only version of plan files so far.
+const SCHEMA: u64 = 1;
+
+/// A plan as it is in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// The version of this layout: 1.
+    pub schema: u64,
+    /// Always `plan`.
+    pub kind: String,
+    /// The model file's name without its folder.
+    #[serde(default)]
+    pub file: String,
+    /// The strategy that made the plan; empty if unknown.
+    #[serde(default)]
+    pub strategy: String,
+    /// What every offset and size was rounded to.
+    #[serde(default)]
+    pub align: Option<u64>,
+    /// `on` or `off`.
+    #[serde(default)]
+    pub in_place: Option<String>,
+    /// `static` or `arena`.
+    #[serde(default)]
+    pub io: Option<String>,
+    /// The ops in schedule order; empty for bare problems.
+    #[serde(default)]
+    pub order: Vec<String>,
+    /// Highest end of any buffer; the highest end is taken if it is missing.
+    #[serde(default)]
+    pub arena_bytes: Option<u64>,
+    /// The buffers.
+    pub buffers: Vec<PlanFileBuffer>,
+}
+
+/// One placed buffer of a plan file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFileBuffer {
+    /// Its id in the problem that was planned.
+    #[serde(default)]
+    pub id: Option<u64>,
+    /// Its name: that of its first tensor.
+    #[serde(default)]
+    pub name: String,
+    /// The tensors in it.
+    #[serde(default)]
+    pub tensors: Vec<String>,
+    /// Its size, rounded.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// Its first step.
+    #[serde(default)]
+    pub start: Option<u64>,
+    /// One past its last step.
+    #[serde(default)]
+    pub end: Option<u64>,
+    /// Its first byte in the arena.
+    pub offset: u64,
+    /// Its slot; absent or null in offset plans.
+    #[serde(default)]
+    pub slot: Option<u32>,
+}
+
+/// A plan as the text of a plan file. Time and space O(buffers + tensors + ops).
+#[must_use]
+pub fn plan_to_json(prepared: &Prepared, plan: &Plan) -> String {
+    let settings = &prepared.settings;
+    let order = prepared.context.as_ref().map_or_else(Vec::new, |context| {
+        context.schedule.order().iter().map(|&op| context.graph.op(op).name.clone()).collect()
+    });
+    let file = PlanFile {
+        schema: SCHEMA,
+        kind: "plan".to_owned(),
+        file: prepared.workload.file.clone(),
+        strategy: plan.strategy.clone(),
+        align: Some(settings.align.bytes()),
+        in_place: Some(if settings.alias.in_place { "on" } else { "off" }.to_owned()),
+        io: Some(match settings.alias.io { Io::Static => "static", Io::Arena => "arena" }.to_owned()),
+        order,
+        arena_bytes: Some(plan.arena_bytes),
+        buffers: prepared.problem.ids().map(|id| buffer_entry(prepared, plan, id)).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&file).expect("strings and numbers always serialise");
+    text.push('\n');
+    text
+}
+
+fn buffer_entry(prepared: &Prepared, plan: &Plan, id: BufferId) -> PlanFileBuffer {
+    let buffer = prepared.problem.buffer(id);
+    let name = |&tensor: &_| prepared.context.as_ref().map_or_else(String::new, |context| context.graph.tensor(tensor).name.clone());
+    PlanFileBuffer {
+        id: Some(u64::from(id.0)),
+        name: prepared.buffer_name(id).to_owned(),
+        tensors: prepared.buffer_tensors(id).iter().map(name).collect(),
+        bytes: Some(buffer.bytes),
+        start: Some(buffer.lifetime.start),
+        end: Some(buffer.lifetime.end),
+        offset: plan.offset(id),
+        slot: plan.slot(id).map(|slot| slot.0),
+    }
+}
+
+/// Reads the text of a plan file.
+///
+/// # Errors
+/// [`FormatError::Plan`] with the line or the rule that is broken.
+pub fn plan_from_json(text: &str) -> Result<PlanFile, FormatError> {
+    let broken = |what: String, advice: &str| FormatError::Plan { what, advice: advice.to_owned() };
+    if text.trim().is_empty() {
+        return Err(broken("it is empty".to_owned(), "write one with `export -o plan.json`"));
+    }
+    let file: PlanFile = serde_json::from_str(text).map_err(|error| broken(one_line(&error.to_string()), "write one with `export -o plan.json`"))?;
+    if file.kind != "plan" {
+        return Err(broken(format!("its kind is `{}`, not `plan`", one_line(&file.kind)), "give the plan second and the model first"));
+    }
+    if file.schema != SCHEMA {
+        return Err(broken(format!("schema {} is not {SCHEMA}", file.schema), "write it again with this version"));
+    }
+    if file.align == Some(0) {
+        return Err(broken("an alignment of 0".to_owned(), "use 1 or more"));
+    }
+    for buffer in &file.buffers {
+        if buffer.offset.checked_add(buffer.bytes.unwrap_or(0)).is_none() {
+            let what = format!("buffer `{}` ends beyond 64 bits (offset {})", one_line(&buffer.name), buffer.offset);
+            return Err(broken(what, "correct its offset"));
+        }
+    }
+    Ok(file)
+}
+
+impl PlanFile {
+    /// The plan for a problem: buffers are matched by name where names are unique on both sides, then by id.
+    ///
+    /// # Errors
+    /// [`FormatError::PlanLacksBuffer`] with the first buffer that the file does not place.
+    pub fn for_problem(&self, prepared: &Prepared) -> Result<Plan, FormatError> {
+        let problem = &prepared.problem;
+        let by_name = unique_names(self.buffers.iter().map(|buffer| buffer.name.as_str()));
+        let own_names = unique_names(problem.ids().map(|id| prepared.buffer_name(id)));
+        let by_id: BTreeMap<u64, usize> = self.buffers.iter().enumerate().filter_map(|(index, buffer)| Some((buffer.id?, index))).collect();
+        let entry = |id: BufferId| {
+            let name = prepared.buffer_name(id);
+            let named = own_names.get(name).and(by_name.get(name));
+            let same_name = |index: &&usize| own_names.get(name).is_none() || by_name.is_empty() || self.buffers[**index].name == name || self.buffers[**index].name.is_empty();
+            named.or_else(|| by_id.get(&u64::from(id.0)).filter(same_name)).map(|&index| &self.buffers[index])
+        };
+        let entries: Vec<Option<&PlanFileBuffer>> = problem.ids().map(entry).collect();
+        if let Some(first) = entries.iter().position(Option::is_none) {
+            let id = BufferId::new(first);
+            let n_missing = entries.iter().filter(|entry| entry.is_none()).count();
+            return Err(FormatError::PlanLacksBuffer { name: one_line(prepared.buffer_name(id)), id: id.0, bytes: problem.buffer(id).bytes, n_missing });
+        }
+        let entries: Vec<&PlanFileBuffer> = entries.into_iter().flatten().collect();
+        self.check_range(prepared, &entries)?;
+        let strategy = if self.strategy.is_empty() { "plan file" } else { &self.strategy };
+        let plan = Plan::from_offsets(strategy, problem, entries.iter().map(|entry| entry.offset).collect());
+        let slots: Option<Vec<SlotId>> = entries.iter().map(|entry| entry.slot.map(SlotId)).collect();
+        let slots = slots.filter(|slots| !slots.is_empty());
+        Ok(Plan { slots, arena_bytes: self.arena_bytes.unwrap_or(plan.arena_bytes), status: Status::Feasible, note: None, ..plan })
+    }
+
+    fn check_range(&self, prepared: &Prepared, entries: &[&PlanFileBuffer]) -> Result<(), FormatError> {
+        for (buffer, entry) in prepared.problem.buffers().iter().zip(entries) {
+            if entry.offset.checked_add(buffer.bytes).is_none() {
+                let what = format!("buffer `{}` at offset {} ends beyond 64 bits", one_line(&entry.name), entry.offset);
+                return Err(FormatError::Plan { what, advice: "correct its offset".to_owned() });
+            }
+            let n_slots = entries.len().saturating_mul(2);
+            if entry.slot.is_some_and(|slot| slot as usize >= n_slots) {
+                let what = format!("buffer `{}` is in slot {:?}, but {} buffers need fewer slots", one_line(&entry.name), entry.slot, entries.len());
+                return Err(FormatError::Plan { what, advice: "number slots from 0".to_owned() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names that occur once, with their position; empty names are nobody's.
+fn unique_names<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<&'a str, usize> {
+    let mut first: HashMap<&str, Option<usize>> = HashMap::new();
+    for (index, name) in names.enumerate().filter(|(_, name)| !name.is_empty()) {
+        first.entry(name).and_modify(|entry| *entry = None).or_insert(Some(index));
+    }
+    first.into_iter().filter_map(|(name, index)| Some((name, index?))).collect()
+}

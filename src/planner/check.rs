@@ -1,0 +1,317 @@
+//! The geometric check of a plan: every fault, found without knowing how the plan was made.
+//!
+//! Problem: list all pairs of buffers that are live at one step and share a byte, and every buffer that is
+//! misaligned, outside the arena, or outside its slot.
+//! Method: walk the births in time order; the live buffers sit in a tree by offset that knows the highest end below
+//! each node; a new buffer meets those that begin before its end (a prefix) and end after its begin.
+//! Guarantee: all faults are counted; the first [`MAX_STORED`] are kept.
+//! Time O(n log n + overlaps · log n), space O(n).
+//! Source: the segment-intersection sweep of Bentley and Ottmann reduced to axis-parallel rectangles,
+//! DOI 10.1109/TC.1979.1675432.
+//! This module shares no code with [`crate::solve`] on purpose.
+//!
+//! ```text
+//! byte 8 |    BBBB         A [0,3) at bytes 0..4, B [1,4) at bytes 3..8:
+//!      3 |AAAxxx            both hold byte 3 at steps 1 and 2
+//!      0 |AAA
+//! ```
+
+use std::sync::Arc;
+
+use crate::ids::{BufferId, SlotId};
+use crate::plan::Plan;
+use crate::problem::Problem;
+
+/// How many violations a report keeps; all are counted. Chosen by eye: nobody reads more.
+pub const MAX_STORED: usize = 10_000;
+
+/// One fault of a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Violation {
+    /// Two buffers are live together and share bytes.
+    #[error("buffers {a} and {b} share bytes {from_byte} to {to_byte} while both are live, in steps {from_step} to {to_step} (ends excluded)")]
+    Overlap {
+        /// The one with the smaller id.
+        a: BufferId,
+        /// The one with the larger id.
+        b: BufferId,
+        /// First step at which both are live.
+        from_step: u64,
+        /// One past the last such step.
+        to_step: u64,
+        /// First byte that both hold.
+        from_byte: u64,
+        /// One past the last such byte.
+        to_byte: u64,
+    },
+    /// An offset is no multiple of the alignment.
+    #[error("buffer {buffer} is at byte {offset}, which is not a multiple of the alignment of {align} bytes")]
+    Misaligned {
+        /// The buffer.
+        buffer: BufferId,
+        /// Its offset.
+        offset: u64,
+        /// The alignment in bytes.
+        align: u64,
+    },
+    /// A buffer ends after the arena.
+    #[error("buffer {buffer} needs {bytes} bytes from byte {offset} on, but the arena ends at byte {arena_bytes}")]
+    OutsideArena {
+        /// The buffer.
+        buffer: BufferId,
+        /// Its offset.
+        offset: u64,
+        /// Its size.
+        bytes: u64,
+        /// The size of the arena.
+        arena_bytes: u64,
+    },
+    /// The plan does not have one offset (and one slot) per buffer.
+    #[error("the plan has {n_planned} {what}, but there are {n_buffers} buffers")]
+    WrongCount {
+        /// What there are too many or too few of: `offsets` or `slots`.
+        what: &'static str,
+        /// How many the plan has.
+        n_planned: usize,
+        /// How many there should be.
+        n_buffers: usize,
+    },
+    /// Two buffers of one slot have different offsets.
+    #[error("buffers {a} and {b} are both in slot {slot}, but at bytes {offset_a} and {offset_b}")]
+    SlotMismatch {
+        /// The slot.
+        slot: SlotId,
+        /// The buffer with the smallest id in the slot.
+        a: BufferId,
+        /// The other buffer.
+        b: BufferId,
+        /// Where the first one is.
+        offset_a: u64,
+        /// Where the other one is.
+        offset_b: u64,
+    },
+    /// A buffer reaches into the next slot.
+    #[error("buffer {buffer} of {bytes} bytes is in slot {slot}, which has {slot_bytes} bytes before the next slot begins")]
+    SlotTooSmall {
+        /// The slot.
+        slot: SlotId,
+        /// The buffer.
+        buffer: BufferId,
+        /// The size of the buffer.
+        bytes: u64,
+        /// Bytes from the slot's begin to the begin of the next one.
+        slot_bytes: u64,
+    },
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CheckReport {
+    /// The faults, those of single buffers first, then overlaps by step; at most [`MAX_STORED`].
+    pub violations: Vec<Violation>,
+    /// All faults, also the ones not stored.
+    pub n_violations: u64,
+    /// All pairs of buffers that overlap, also the ones not stored.
+    pub n_overlaps: u64,
+}
+
+impl CheckReport {
+    /// Whether the plan has no fault.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.n_violations == 0
+    }
+
+    fn add(&mut self, violation: Violation) {
+        self.n_violations += 1;
+        if self.violations.len() < MAX_STORED {
+            self.violations.push(violation);
+        }
+    }
+}
+
+/// A plan that the check found no fault in; there is no other way to make one.
+#[derive(Clone, Debug)]
+pub struct CheckedPlan {
+    problem: Arc<Problem>,
+    plan: Arc<Plan>,
+}
+
+impl CheckedPlan {
+    /// Checks `plan`.
+    ///
+    /// # Errors
+    /// The report, if it lists any fault.
+    pub fn new(problem: Arc<Problem>, plan: Arc<Plan>) -> Result<Self, CheckReport> {
+        let report = check(&problem, &plan);
+        if report.is_valid() { Ok(Self { problem, plan }) } else { Err(report) }
+    }
+
+    /// The problem that the plan solves.
+    #[must_use]
+    pub fn problem(&self) -> &Arc<Problem> {
+        &self.problem
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+}
+
+/// Every fault of `plan`. A plan larger than the capacity is not faulty; see [`crate::summary::Summary`].
+#[must_use]
+pub fn check(problem: &Problem, plan: &Plan) -> CheckReport {
+    let mut report = CheckReport::default();
+    let n_buffers = problem.n_buffers();
+    if plan.offsets.len() != n_buffers {
+        report.add(Violation::WrongCount { what: "offsets", n_planned: plan.offsets.len(), n_buffers });
+    }
+    if let Some(slots) = plan.slots.as_ref().filter(|slots| slots.len() != n_buffers) {
+        report.add(Violation::WrongCount { what: "slots", n_planned: slots.len(), n_buffers });
+    }
+    if !report.is_valid() {
+        return report;
+    }
+    check_places(problem, plan, &mut report);
+    if let Some(slots) = &plan.slots {
+        check_slots(problem, plan, slots, &mut report);
+    }
+    check_overlaps(problem, plan, &mut report);
+    report
+}
+
+fn check_places(problem: &Problem, plan: &Plan, report: &mut CheckReport) {
+    let arena_bytes = plan.arena_bytes;
+    for id in problem.ids() {
+        let (offset, bytes) = (plan.offset(id), problem.buffer(id).bytes);
+        if !problem.align().divides(offset) {
+            report.add(Violation::Misaligned { buffer: id, offset, align: problem.align().bytes() });
+        }
+        if offset.checked_add(bytes).is_none_or(|end| end > arena_bytes) {
+            report.add(Violation::OutsideArena { buffer: id, offset, bytes, arena_bytes });
+        }
+    }
+}
+
+fn check_slots(problem: &Problem, plan: &Plan, slots: &[SlotId], report: &mut CheckReport) {
+    let mut by_slot: Vec<(SlotId, BufferId)> = slots.iter().copied().zip(problem.ids()).collect();
+    by_slot.sort_unstable();
+    let groups: Vec<&[(SlotId, BufferId)]> = by_slot.chunk_by(|one, two| one.0 == two.0).collect();
+    let mut begins: Vec<u64> = groups.iter().map(|group| plan.offset(group[0].1)).collect();
+    begins.sort_unstable();
+    for group in groups {
+        let (slot, a) = group[0];
+        let begin = plan.offset(a);
+        let at = begins.partition_point(|&other| other <= begin);
+        let is_shared = at >= 2 && begins[at - 2] == begin;
+        let next = if is_shared { begin } else { begins.get(at).copied().unwrap_or(u64::MAX) };
+        for &(_, b) in group {
+            let (offset_b, bytes) = (plan.offset(b), problem.buffer(b).bytes);
+            if offset_b != begin {
+                report.add(Violation::SlotMismatch { slot, a, b, offset_a: begin, offset_b });
+            } else if bytes > next - begin {
+                report.add(Violation::SlotTooSmall { slot, buffer: b, bytes, slot_bytes: next - begin });
+            }
+        }
+    }
+}
+
+fn check_overlaps(problem: &Problem, plan: &Plan, report: &mut CheckReport) {
+    let mut births: Vec<BufferId> = problem.ids().collect();
+    let mut deaths = births.clone();
+    let mut by_offset = births.clone();
+    births.sort_unstable_by_key(|&id| (problem.buffer(id).lifetime.start, id));
+    deaths.sort_unstable_by_key(|&id| problem.buffer(id).lifetime.end);
+    by_offset.sort_unstable_by_key(|&id| (plan.offset(id), id));
+    let mut live = LiveByOffset::new(plan, by_offset);
+    let mut n_dead = 0;
+    for &id in &births {
+        let start = problem.buffer(id).lifetime.start;
+        while problem.buffer(deaths[n_dead]).lifetime.end <= start {
+            live.remove(deaths[n_dead]);
+            n_dead += 1;
+        }
+        let from = plan.offset(id);
+        let to = from.saturating_add(problem.buffer(id).bytes);
+        live.visit_overlapping(from, to, &mut |other| {
+            report.n_overlaps += 1;
+            report.add(overlap(problem, plan, id, other));
+        });
+        live.insert(id, to);
+    }
+}
+
+fn overlap(problem: &Problem, plan: &Plan, one: BufferId, two: BufferId) -> Violation {
+    let (a, b) = (one.min(two), one.max(two));
+    let (life_a, life_b) = (problem.buffer(a).lifetime, problem.buffer(b).lifetime);
+    let end = |id: BufferId| plan.offset(id).saturating_add(problem.buffer(id).bytes);
+    Violation::Overlap {
+        a,
+        b,
+        from_step: life_a.start.max(life_b.start),
+        to_step: life_a.end.min(life_b.end),
+        from_byte: plan.offset(a).max(plan.offset(b)),
+        to_byte: end(a).min(end(b)),
+    }
+}
+
+/// The live buffers by offset, in a tree that holds the highest end below each node (0 where nothing is live).
+struct LiveByOffset {
+    by_offset: Vec<BufferId>,
+    rank: Vec<u32>,
+    offsets: Vec<u64>,
+    highest: Vec<u64>,
+    n_leaves: usize,
+}
+
+impl LiveByOffset {
+    fn new(plan: &Plan, by_offset: Vec<BufferId>) -> Self {
+        let mut rank = vec![0; by_offset.len()];
+        for (at, id) in (0_u32..).zip(&by_offset) {
+            rank[id.index()] = at;
+        }
+        let n_leaves = by_offset.len().next_power_of_two();
+        let offsets = by_offset.iter().map(|&id| plan.offset(id)).collect();
+        Self { by_offset, rank, offsets, highest: vec![0; 2 * n_leaves], n_leaves }
+    }
+
+    fn insert(&mut self, id: BufferId, end: u64) {
+        self.set(id, end);
+    }
+
+    fn remove(&mut self, id: BufferId) {
+        self.set(id, 0);
+    }
+
+    fn set(&mut self, id: BufferId, end: u64) {
+        let mut node = self.n_leaves + self.rank[id.index()] as usize;
+        self.highest[node] = end;
+        while node > 1 {
+            node /= 2;
+            let highest = self.highest[2 * node].max(self.highest[2 * node + 1]);
+            if self.highest[node] == highest {
+                return;
+            }
+            self.highest[node] = highest;
+        }
+    }
+
+    fn visit_overlapping(&self, from: u64, to: u64, visit: &mut impl FnMut(BufferId)) {
+        let prefix = self.offsets.partition_point(|&offset| offset < to);
+        self.descend(1, 0, self.n_leaves, prefix, from, visit);
+    }
+
+    fn descend(&self, node: usize, first: usize, width: usize, prefix: usize, from: u64, visit: &mut impl FnMut(BufferId)) {
+        if first >= prefix || self.highest[node] <= from {
+            return;
+        }
+        if width == 1 {
+            visit(self.by_offset[first]);
+            return;
+        }
+        self.descend(2 * node, first, width / 2, prefix, from, visit);
+        self.descend(2 * node + 1, first + width / 2, width / 2, prefix, from, visit);
+    }
+}

@@ -1,0 +1,99 @@
+//! `greedy-size`: the largest buffer first, at the lowest offset whose whole range is free.
+//!
+//! Problem: place buffers without overlaps in a small arena.
+//! Method: by size, larger first; list the buffers placed before that are live together with the new one (an
+//! interval index, no stored edges), sort them by offset, take the first gap that is large enough.
+//! Guarantee: valid; no bound on the arena. On published hard instances 28 to 41 % above the lower bound, on large
+//! real ones 0 to 3 %.
+//! Time O(conflicts · log live), space O(n).
+//! Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", DOI 10.48550/arXiv.2001.03288;
+//! the planner of TensorFlow Lite.
+//!
+//! ```text
+//! byte 3 |..CC..      B (2 bytes) first, then A and C,
+//!      1 |.BBBB.      each in the lowest gap of the right height
+//!      0 |AA.CC.
+//! ```
+
+use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::ids::BufferId;
+use crate::interval_index::IntervalIndex;
+use crate::plan::Plan;
+use crate::problem::Problem;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    name: "greedy-size",
+    summary: "Largest buffer first, each at the lowest offset where its whole range is free.",
+    source: "Pisarchyk and Lee 2020, DOI 10.48550/arXiv.2001.03288",
+    kind: StrategyKind::Offsets,
+    is_safe: true,
+    needs_graph: false,
+    run,
+};
+
+fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
+    let mut filling = Filling::new(request.problem);
+    for (turn, id) in by_size(request.problem).into_iter().enumerate() {
+        request.keep_going(turn)?;
+        filling.place_lowest(id);
+    }
+    Ok(Plan::from_offsets(STRATEGY.name, request.problem, filling.offsets))
+}
+
+/// Buffers by (size, larger first, longer life first, id).
+pub(super) fn by_size(problem: &Problem) -> Vec<BufferId> {
+    let mut order: Vec<BufferId> = problem.ids().collect();
+    order.sort_unstable_by_key(|&id| {
+        let buffer = problem.buffer(id);
+        (std::cmp::Reverse((buffer.bytes, buffer.lifetime.n_steps())), id)
+    });
+    order
+}
+
+/// A plan in the making: some buffers have a place, others go into the gaps.
+pub(super) struct Filling<'a> {
+    problem: &'a Problem,
+    index: IntervalIndex,
+    pub(super) offsets: Vec<u64>,
+    /// Ranges in the way of the buffer at hand; kept for its memory.
+    obstacles: Vec<(u64, u64)>,
+}
+
+impl<'a> Filling<'a> {
+    pub(super) fn new(problem: &'a Problem) -> Self {
+        Self { problem, index: IntervalIndex::empty(problem), offsets: vec![0; problem.n_buffers()], obstacles: Vec::new() }
+    }
+
+    pub(super) fn place_at(&mut self, id: BufferId, offset: u64) {
+        self.offsets[id.index()] = offset;
+        self.index.insert(id, self.problem.buffer(id).lifetime.end);
+    }
+
+    /// Places a buffer at the lowest free offset and returns the end of its range.
+    pub(super) fn place_lowest(&mut self, id: BufferId) -> u64 {
+        let Self { problem, index, offsets, obstacles } = self;
+        let buffer = problem.buffer(id);
+        obstacles.clear();
+        index.visit_live(buffer.lifetime, |other| {
+            let begin = offsets[other.index()];
+            obstacles.push((begin, begin + problem.buffer(other).bytes));
+            true
+        });
+        let offset = lowest_gap(obstacles, buffer.bytes);
+        self.place_at(id, offset);
+        offset + buffer.bytes
+    }
+}
+
+/// The lowest offset at which `bytes` fit between `obstacles`, which get sorted.
+fn lowest_gap(obstacles: &mut [(u64, u64)], bytes: u64) -> u64 {
+    obstacles.sort_unstable();
+    let mut offset = 0;
+    for &(begin, end) in obstacles.iter() {
+        if begin >= offset + bytes {
+            break;
+        }
+        offset = offset.max(end);
+    }
+    offset
+}

@@ -1,0 +1,178 @@
+//! The strategies: one file each, and this table of contents.
+//!
+//! A strategy gets a [`Problem`] (and the graph, if there is one) and gives a [`Plan`]; none of them checks itself.
+
+mod article_printed;
+mod auto;
+mod first_fit;
+mod greedy_size;
+mod hot_core;
+mod lowest_floor;
+mod naive;
+mod orders;
+mod refcount;
+mod sections;
+mod skyline;
+mod slots_by_birth;
+mod slots_by_size;
+
+use crate::bounds::peak_live_bytes;
+use crate::control::Control;
+use crate::plan::{Plan, Status};
+use crate::prepare::GraphContext;
+use crate::problem::Problem;
+
+/// What kind of plan a strategy makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StrategyKind {
+    /// A byte offset per buffer; ranges may interlock freely.
+    Offsets,
+    /// A slot per buffer; a slot is as large as its largest buffer.
+    Slots,
+}
+
+/// An algorithm that makes a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Strategy {
+    /// The name on the command line and in plans.
+    pub name: &'static str,
+    /// One sentence about what it does.
+    pub summary: &'static str,
+    /// Where the algorithm comes from.
+    pub source: &'static str,
+    /// What kind of plan it makes.
+    pub kind: StrategyKind,
+    /// Whether its plans are always valid; false only for what is shown as a warning.
+    pub is_safe: bool,
+    /// Whether it needs the graph beside the problem.
+    pub needs_graph: bool,
+    run: fn(&Request<'_>) -> Result<Plan, SolveError>,
+}
+
+/// Which free slots `refcount` may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum Share {
+    /// Any: the smallest that is large enough, else the largest one, which grows.
+    #[default]
+    Any,
+    /// Only one of exactly the same size.
+    Equal,
+}
+
+/// What a caller may choose besides the strategy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct SolveOptions {
+    /// Seed of strategies that draw random numbers; none of the present ones does.
+    pub seed: u64,
+    /// How many threads may be used, at least 1; the plan does not depend on it.
+    pub threads: usize,
+    /// Which free slots `refcount` may take.
+    pub share: Share,
+}
+
+impl Default for SolveOptions {
+    fn default() -> Self {
+        Self { seed: 0, threads: 1, share: Share::Any }
+    }
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SolveError {
+    /// No strategy has that name.
+    #[error("unknown strategy `{name}`; use one of {known}")]
+    UnknownStrategy {
+        /// What was asked for.
+        name: String,
+        /// The names that exist, separated by commas.
+        known: String,
+    },
+    /// The strategy cannot work on this input.
+    #[error("strategy `{strategy}` cannot plan this input: {because}")]
+    Unsupported {
+        /// The strategy.
+        strategy: &'static str,
+        /// What is missing.
+        because: &'static str,
+    },
+    /// The caller stopped the computation before there was any plan.
+    #[error("stopped before there was a plan")]
+    Stopped,
+}
+
+/// The name that stands for the best of all safe strategies.
+pub const AUTO: &str = "auto";
+
+/// All strategies but `auto`, in the order shown to people.
+#[must_use]
+pub fn strategies() -> &'static [Strategy] {
+    static STRATEGIES: [Strategy; 9] = [
+        naive::STRATEGY,
+        first_fit::STRATEGY,
+        greedy_size::STRATEGY,
+        lowest_floor::STRATEGY,
+        hot_core::STRATEGY,
+        slots_by_birth::STRATEGY,
+        slots_by_size::STRATEGY,
+        refcount::STRATEGY,
+        article_printed::STRATEGY,
+    ];
+    &STRATEGIES
+}
+
+/// The strategy with a name; `None` for `auto` and for names that do not exist.
+#[must_use]
+pub fn find_strategy(name: &str) -> Option<&'static Strategy> {
+    strategies().iter().find(|strategy| strategy.name == name)
+}
+
+/// Plans `problem` with the strategy of that name, or with the best one for [`AUTO`].
+///
+/// The status is [`Status::Optimal`] when the arena equals the lower bound. Same input, same plan, byte for byte.
+///
+/// # Errors
+/// An unknown name, a strategy that needs the graph where there is none, or a stop before there was any plan.
+pub fn solve(
+    strategy: &str,
+    problem: &Problem,
+    context: Option<&GraphContext>,
+    options: &SolveOptions,
+    control: &Control<'_>,
+) -> Result<Plan, SolveError> {
+    let request = Request { problem, context, options, control, bound_bytes: peak_live_bytes(problem).0 };
+    if strategy == AUTO {
+        return auto::run(&request);
+    }
+    let Some(strategy) = find_strategy(strategy) else {
+        let known: Vec<&str> = std::iter::once(AUTO).chain(strategies().iter().map(|strategy| strategy.name)).collect();
+        return Err(SolveError::UnknownStrategy { name: strategy.to_owned(), known: known.join(", ") });
+    };
+    request.run(strategy)
+}
+
+/// One call of [`solve`], as the strategies see it.
+pub(crate) struct Request<'a> {
+    problem: &'a Problem,
+    context: Option<&'a GraphContext>,
+    options: &'a SolveOptions,
+    control: &'a Control<'a>,
+    /// The lower bound: a plan of this size ends every search.
+    bound_bytes: u64,
+}
+
+impl Request<'_> {
+    fn run(&self, strategy: &Strategy) -> Result<Plan, SolveError> {
+        let mut plan = (strategy.run)(self)?;
+        if strategy.is_safe && plan.arena_bytes == self.bound_bytes {
+            plan.status = Status::Optimal;
+        }
+        Ok(plan)
+    }
+
+    /// Fails if the caller wants to stop; asks once per `POLL` calls of a loop that counts with `turn`.
+    fn keep_going(&self, turn: usize) -> Result<(), SolveError> {
+        /// Turns between two questions; a turn takes from 10 ns to a few µs.
+        const POLL: usize = 1024;
+        if turn.is_multiple_of(POLL) && self.control.is_stopped() { Err(SolveError::Stopped) } else { Ok(()) }
+    }
+}
