@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use arenascope_planner::solve::{AUTO, strategies};
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// See where every tensor of a model lives, and why.
@@ -16,7 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// The model, trace or planning problem to open.
+    /// The model or planning problem to open.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
@@ -45,7 +47,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         solve: SolveArgs,
         /// Compare only these strategies (repeatable).
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", value_parser = strategy_names())]
         strategy: Vec<String>,
         /// Print a JSON array.
         #[arg(long)]
@@ -124,8 +126,8 @@ pub(crate) enum Command {
 /// Everything that decides one plan.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// The algorithm that makes the plan, or `auto` for the best of those that suit the size [default: auto].
-    #[arg(long, value_name = "NAME")]
+    /// The algorithm that makes the plan [default: auto].
+    #[arg(long, value_name = "NAME", value_parser = strategy_names())]
     pub(crate) strategy: Option<String>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
@@ -220,4 +222,12 @@ pub(crate) enum ViewArg {
     Memory,
     Interference,
     Table,
+}
+
+/// Every strategy with its sentence, so that help and suggestions follow the planner's table.
+fn strategy_names() -> PossibleValuesParser {
+    let auto = PossibleValue::new(AUTO).help("The best checked plan of those that suit the size");
+    PossibleValuesParser::new(
+        std::iter::once(auto).chain(strategies().iter().map(|strategy| PossibleValue::new(strategy.name).help(strategy.summary))),
+    )
 }

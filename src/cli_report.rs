@@ -29,7 +29,8 @@ pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned) -> String {
     text
 }
 
-/// `mobilenet_v2.onnx: onnx, 139 ops, 140 tensors, 53 dynamic buffers`, then the title if there is one.
+/// `inplace_trap.json: op-list, 5 ops, 8 tensors, 2 dynamic buffers`, then the title if it is one for people:
+/// exporters call every model `main_graph`.
 fn heading(prepared: &Prepared, summary: &Summary) -> String {
     let workload = &prepared.workload;
     let mut facts = vec![workload.format.to_owned()];
@@ -39,7 +40,7 @@ fn heading(prepared: &Prepared, summary: &Summary) -> String {
     }
     facts.push(counted(summary.buffers, "dynamic buffer"));
     let mut text = format!("{}: {}\n", workload.file, facts.join(", "));
-    if !workload.title.is_empty() && workload.title != workload.file {
+    if workload.title.contains(char::is_whitespace) {
         text.push_str(&paragraph(0, TEXT_WIDTH, &workload.title));
     }
     text

@@ -13,11 +13,12 @@ use crate::dialog::FilePicker;
 use crate::export;
 use crate::jobs::{Event, JobKind, Outcome};
 use crate::model::RowOrder;
-use crate::samples::SAMPLES;
+use crate::samples::{SAMPLES, thumbnails};
 use crate::selection::Item;
 use crate::session::{PlanOptions, Planned, Session, Stage, make_plan};
 use crate::state::{Notice, Sample, State};
 use crate::theme::ThemeKind;
+use crate::views::interference;
 use arenascope_planner::lifetimes::Lifetime;
 
 /// A dialog that answers "no file" faster than this was not shown at all.
@@ -44,6 +45,7 @@ pub fn apply(state: &mut State, picker: &Arc<dyn FilePicker>, command: Command) 
         Command::ExportDialog => pick_export(state, picker),
         Command::Export(path) => export_to(state, path),
         Command::CancelJob => cancel(state),
+        Command::LayOutInterference => lay_out(state),
         Command::Quit => state.quit = true,
         command => apply_to_view(state, command),
     }
@@ -117,6 +119,7 @@ fn take_event(state: &mut State, event: Event) {
         }
         Outcome::Loaded(result) => loaded(state, result),
         Outcome::Planned(result) => planned(state, event.revision, result),
+        Outcome::Thumbnails(thumbnails) => state.views.thumbnails = thumbnails,
         Outcome::LaidOut(result) => state.views.interference.take_layout(result),
         Outcome::Exported(Ok(path)) => notify(state, format!("wrote {}", path.display()), false),
         Outcome::Exported(Err(message)) => notify(state, message, true),
@@ -231,6 +234,12 @@ fn replan(state: &mut State, change: impl FnOnce(&mut PlanOptions)) {
     state.jobs.submit(JobKind::Plan, session.revision, "Planning", Box::new(work));
 }
 
+/// Shows a plan as if it had just been made.
+pub fn show_plan(state: &mut State, plan: Arc<Planned>) {
+    let revision = state.session.as_ref().map_or(0, |session| session.revision);
+    planned(state, revision, Ok(plan));
+}
+
 fn planned(state: &mut State, revision: u64, result: Result<Arc<Planned>, String>) {
     let Some(session) = state.session.as_mut().filter(|session| session.revision == revision) else { return };
     let is_first = session.shown().is_none();
@@ -253,10 +262,10 @@ fn range_of(steps: Lifetime) -> Range {
     Range::new(steps.start as f64, steps.end as f64)
 }
 
-/// From zero to a little above the taller of arena and capacity line, or the height before planning.
+/// From zero to a little above the tallest of arena, bound and capacity line, or the height before planning.
 fn byte_range(planned: &Planned, before: bool) -> Range {
     let capacity = planned.summary.capacity_bytes.filter(|_| !before).unwrap_or(0);
-    let top = if before { planned.model.before_bytes } else { planned.plan.arena_bytes.max(capacity) };
+    let top = if before { planned.model.before_bytes } else { planned.plan.arena_bytes.max(capacity).max(planned.summary.lower_bound_bytes) };
     #[expect(clippy::cast_precision_loss, reason = "bytes beyond 2^53 cannot be told apart on a screen")]
     Range::new(0.0, (top.max(1) as f64) * 1.08)
 }
@@ -266,6 +275,19 @@ fn show_before(state: &mut State, on: bool) {
     if let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) {
         state.bytes = Axis::new(byte_range(&planned, on), 16.0);
     }
+}
+
+/// Lays out the interference graph of the shown plan in the background.
+fn lay_out(state: &mut State) {
+    let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) else { return };
+    let work = move |control: &arenascope_planner::control::Control<'_>| Outcome::LaidOut(interference::lay_out(&planned, control));
+    state.jobs.submit(JobKind::Layout, 0, "Laying out the interference graph", Box::new(work));
+}
+
+/// Makes the small pictures of the samples in the background.
+pub fn make_thumbnails(state: &mut State) {
+    let work = |control: &arenascope_planner::control::Control<'_>| Outcome::Thumbnails(thumbnails(control));
+    state.jobs.submit(JobKind::Thumbnails, 0, "Drawing the samples", Box::new(work));
 }
 
 fn select(state: &mut State, item: Option<Item>) {

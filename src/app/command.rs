@@ -36,6 +36,8 @@ pub enum Command {
     Export(PathBuf),
     /// Stop the job that runs.
     CancelJob,
+    /// Lay out the interference graph.
+    LayOutInterference,
     /// Plan again with the same settings.
     Replan,
     /// Use another strategy.

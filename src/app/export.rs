@@ -9,9 +9,14 @@ use arenascope_formats::dot::{graph_to_dot, problem_to_dot};
 use arenascope_formats::minimalloc::plan_to_csv;
 use arenascope_formats::plan_file::plan_to_json;
 
+use arenascope_planner::ids::BufferId;
+
 use crate::launch::{Document, render_document};
 use crate::session::Planned;
 use crate::state::Settings;
+
+/// Most edges written for the interference graph of a bare problem: more is not drawn by any DOT tool.
+const MAX_DOT_EDGES: usize = 20_000;
 
 /// How a picture is drawn.
 #[derive(Clone, Debug)]
@@ -41,7 +46,7 @@ pub fn write(planned: &Arc<Planned>, path: &Path, picture: &Picture) -> anyhow::
         "csv" => plan_to_csv(&planned.prepared, &planned.plan),
         "dot" => match &planned.prepared.context {
             Some(context) => graph_to_dot(&context.graph),
-            None => problem_to_dot(&planned.prepared),
+            None => problem_to_dot(&planned.prepared.problem, |index| planned.prepared.buffer_name(BufferId::new(index)), MAX_DOT_EDGES),
         },
         "png" => return render_document(&Document::Planned(Arc::clone(planned)), picture, path),
         other => bail!("cannot write `.{other}`; use .json or .csv for the plan, .dot for the graph, .png for a picture"),

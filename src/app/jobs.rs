@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use arenascope_planner::control::{Control, Progress};
+use arenascope_planner::workload::Workload;
 
+use crate::samples::Thumbnail;
 use crate::session::Planned;
 use crate::views::interference::NodeLayout;
-use arenascope_planner::workload::Workload;
 
 /// What a job is for; a new one of a kind replaces the old one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -30,6 +31,8 @@ pub enum JobKind {
     Layout,
     /// Writing a file.
     Export,
+    /// Drawing small pictures of the samples.
+    Thumbnails,
 }
 
 /// What a job gives back.
@@ -45,6 +48,8 @@ pub enum Outcome {
     LaidOut(Result<Arc<NodeLayout>, String>),
     /// A file was written.
     Exported(Result<PathBuf, String>),
+    /// The samples' small pictures were made.
+    Thumbnails(Vec<Thumbnail>),
 }
 
 /// A finished job.
@@ -254,5 +259,6 @@ fn failed(kind: JobKind, message: &str) -> Outcome {
         JobKind::Plan => Outcome::Planned(Err(message.to_owned())),
         JobKind::Layout => Outcome::LaidOut(Err(message.to_owned())),
         JobKind::Export => Outcome::Exported(Err(message.to_owned())),
+        JobKind::Thumbnails => Outcome::Thumbnails(Vec::new()),
     }
 }

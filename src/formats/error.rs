@@ -135,9 +135,28 @@ pub enum FormatError {
 pub(crate) fn one_line(text: &str) -> String {
     /// Chosen by eye: long enough for real names, short enough for a terminal.
     const MAX_CHARS: usize = 160;
-    let mut line: String = text.chars().take(MAX_CHARS).flat_map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }.chars().collect::<Vec<_>>()).collect();
-    if text.chars().nth(MAX_CHARS).is_some() {
-        line.push('…');
+    cut(text, MAX_CHARS)
+}
+
+/// As [`one_line`], for whole messages that end with advice.
+pub(crate) fn one_message(text: &str) -> String {
+    const MAX_CHARS: usize = 1000;
+    cut(text, MAX_CHARS)
+}
+
+/// A name without control characters, at its full length.
+pub(crate) fn clean(name: &str) -> String {
+    cut(name, usize::MAX)
+}
+
+fn cut(text: &str, max_chars: usize) -> String {
+    let mut line = String::new();
+    for (position, c) in text.chars().enumerate() {
+        if position == max_chars {
+            line.push('…');
+            break;
+        }
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
     }
     line
 }

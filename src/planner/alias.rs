@@ -91,6 +91,14 @@ pub struct BufferMap {
     pub static_bytes: u64,
 }
 
+impl BufferMap {
+    /// Whether a tensor is planned: its storage holds no weight, nothing derived from weights, and no caller's memory.
+    #[must_use]
+    pub fn is_dynamic(&self, tensor: TensorId) -> bool {
+        self.storage[tensor.index()] != Storage::Static
+    }
+}
+
 /// Decides for each tensor whether it is static and which tensors share a buffer.
 ///
 /// Problem: fewest bytes without letting an op destroy what a later op reads.

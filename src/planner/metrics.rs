@@ -7,7 +7,7 @@ use crate::graph::{Graph, Role};
 use crate::ids::{BufferId, TensorId};
 use crate::lifetimes::Lifetime;
 use crate::plan::Plan;
-use crate::prepare::{GraphContext, Prepared, is_dynamic_role};
+use crate::prepare::{GraphContext, Prepared};
 use crate::problem::Problem;
 
 /// A number of bytes for every step, constant between the steps listed.
@@ -98,7 +98,7 @@ pub fn naive_curve(prepared: &Prepared) -> Curve {
 fn birth(context: &GraphContext, tensor: TensorId) -> Option<u64> {
     let graph: &Graph = &context.graph;
     let role = graph.tensor(tensor).role;
-    if context.map.constant_derived[tensor.index()] || !is_dynamic_role(role, context.io) {
+    if !context.map.is_dynamic(tensor) {
         return None;
     }
     match graph.producer(tensor) {

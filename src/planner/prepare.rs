@@ -138,9 +138,8 @@ fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: Prep
 
 /// Views and in-place results included, each in its own block.
 fn naive_bytes(graph: &Graph, map: &BufferMap, settings: PrepareSettings) -> u64 {
-    let is_dynamic = |id: TensorId| !map.constant_derived[id.index()] && is_dynamic_role(graph.tensor(id).role, settings.alias.io);
     let rounded = |id: TensorId| graph.tensor(id).bytes.and_then(|bytes| settings.align.round_up(bytes)).unwrap_or(0);
-    graph.tensor_ids().filter(|&id| is_dynamic(id)).map(rounded).sum()
+    graph.tensor_ids().filter(|&id| map.is_dynamic(id)).map(rounded).sum()
 }
 
 /// The plan found in the file, as a plan of the problem; `None` if there is none, or if it is for other buffers.

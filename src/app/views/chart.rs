@@ -34,7 +34,7 @@ impl Chart {
         ui.advance_cursor_after_rect(rect);
         let plot = plot_rect(rect);
         let x = Scale::new(ctx.steps.shown(), plot.left(), plot.right());
-        let response = ui.interact(plot, Id::new(("chart", name)), Sense::click_and_drag());
+        let response = ui.interact(plot, Id::unique(("chart", name)), Sense::click_and_drag());
         let painter = ui.painter_at(plot);
         let chart = Self { rect, plot, x, painter, response };
         chart.paint_ground(ui, ctx);

@@ -35,7 +35,7 @@ fn default_tree(is_narrow: bool) -> Tree<Pane> {
     }
     let left = tiles.insert_container(Container::Linear(left));
     if is_narrow {
-        return Tree::new("views-narrow", left, tiles);
+        return Tree::new(egui::Id::unique("views-narrow"), left, tiles);
     }
     let right = tiles.insert_vertical_tile(vec![interference, inspector]);
     if let Some(egui_tiles::Tile::Container(Container::Linear(linear))) = tiles.get_mut(right) {
@@ -46,7 +46,7 @@ fn default_tree(is_narrow: bool) -> Tree<Pane> {
     root.shares.set_share(left, 1067.0);
     root.shares.set_share(right, 373.0);
     let root = tiles.insert_container(Container::Linear(root));
-    Tree::new("views", root, tiles)
+    Tree::new(egui::Id::unique("views"), root, tiles)
 }
 
 impl Docking {
@@ -74,7 +74,7 @@ impl Behavior<Pane> for Docked<'_> {
     fn pane_ui(&mut self, ui: &mut Ui, _tile: TileId, pane: &mut Pane) -> UiResponse {
         let header = Rect::from_min_size(ui.max_rect().min, egui::vec2(110.0_f32.min(ui.available_width() * 0.3), space::PANEL_HEADER));
         ui.painter().rect_filled(ui.max_rect(), 0.0, self.t.bg1);
-        let grip = ui.interact(header, ui.id().with("grip"), egui::Sense::click_and_drag());
+        let grip = ui.interact(header, ui.scope_id().with("grip"), egui::Sense::click_and_drag());
         (self.pane_ui)(ui, *pane);
         if grip.drag_started() { UiResponse::DragStarted } else { UiResponse::None }
     }

@@ -70,7 +70,7 @@ fn drag_window(ui: &Ui, ctx: &ViewCtx<'_>, x: &Scale, strip: Rect, window: Rect)
     let shown = ctx.steps.shown();
     let by = |delta: f32| f64::from(delta) / x.pixels_per_unit();
     for (name, edge) in [("start", window.left()), ("end", window.right())] {
-        let grip = ui.interact(Rect::from_center_size(pos2(edge, strip.center().y), vec2(10.0, strip.height())), Id::new(("minimap", name)), Sense::drag());
+        let grip = ui.interact(Rect::from_center_size(pos2(edge, strip.center().y), vec2(10.0, strip.height())), Id::unique(("minimap", name)), Sense::drag());
         if grip.hovered() || grip.dragged() {
             ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
         }
@@ -82,7 +82,7 @@ fn drag_window(ui: &Ui, ctx: &ViewCtx<'_>, x: &Scale, strip: Rect, window: Rect)
         }
     }
     let inside = strip.shrink2(vec2(0.0, 0.0));
-    let body = ui.interact(inside, Id::new(("minimap", "body")), Sense::click_and_drag());
+    let body = ui.interact(inside, Id::unique(("minimap", "body")), Sense::click_and_drag());
     let Some(at) = body.interact_pointer_pos() else { return };
     if body.dragged() {
         let moved = by(body.drag_delta().x);

@@ -90,6 +90,8 @@ pub struct Views {
     pub docking: layout::Docking,
     /// The view shown alone.
     pub maximised: Option<Pane>,
+    /// Small pictures of the samples, once they are made.
+    pub thumbnails: Vec<crate::samples::Thumbnail>,
 }
 
 impl Views {

@@ -14,6 +14,12 @@ use crate::theme::{space, stroke};
 /// A scope band whose blocks are wider than this on average may be shown, points.
 const MIN_BLOCK: f64 = 40.0;
 
+/// Space above the scope band, points.
+const BAND_TOP: f32 = 4.0;
+
+/// Width of a character of a scope's name, points; for deciding only.
+const CHARACTER: f64 = 6.5;
+
 /// Pixels per step from which each step shows its op type.
 const OP_TYPES_FROM: f64 = 40.0;
 
@@ -21,7 +27,7 @@ const OP_TYPES_FROM: f64 = 40.0;
 pub fn ruler_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let t = ctx.tokens;
     let scopes = deepest_scopes(ctx, f64::from(ui.available_width()));
-    let height = if scopes.is_some() { space::RULER } else { space::RULER - space::SCOPE_BAND };
+    let height = if scopes.is_some() { space::RULER + BAND_TOP } else { space::RULER - space::SCOPE_BAND };
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::click());
     let plot = plot_rect(rect);
     let x = Scale::new(ctx.steps.shown(), plot.left(), plot.right());
@@ -30,7 +36,7 @@ pub fn ruler_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     outside.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.line));
     let painter = ui.painter_at(plot);
     let top = if let Some(scopes) = scopes {
-        let band = Rect::from_min_max(plot.min, pos2(plot.right(), plot.top() + space::SCOPE_BAND));
+        let band = Rect::from_min_max(plot.min + egui::vec2(0.0, BAND_TOP), pos2(plot.right(), plot.top() + BAND_TOP + space::SCOPE_BAND));
         outside.text(pos2(plot.left() - 8.0, band.center().y), Align2::RIGHT_CENTER, "block", t.tick(), t.text3);
         scope_band(&painter, ctx, &x, band, scopes);
         band.bottom()
@@ -56,9 +62,12 @@ pub fn ruler_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
 /// The deepest scopes whose visible blocks are wide enough on average.
 fn deepest_scopes<'a>(ctx: &'a ViewCtx<'_>, width: f64) -> Option<&'a [Scope]> {
     let shown = ctx.steps.shown();
+    let pixels_per_step = width / shown.len();
     let wide_enough = |scopes: &&Vec<Scope>| {
-        let visible = scopes.iter().filter(|scope| step_value(scope.steps.end) > shown.start && step_value(scope.steps.start) < shown.end).count();
-        visible > 1 && width / step_value(visible as u64) >= MIN_BLOCK
+        let visible: Vec<&Scope> = scopes.iter().filter(|scope| step_value(scope.steps.end) > shown.start && step_value(scope.steps.start) < shown.end).collect();
+        let fits = |scope: &&&Scope| step_value(scope.steps.n_steps()) * pixels_per_step >= step_value(last_part(&scope.name).chars().count() as u64) * CHARACTER;
+        let n_fitting = visible.iter().filter(fits).count();
+        visible.len() > 1 && width / step_value(visible.len() as u64) >= MIN_BLOCK && 2 * n_fitting >= visible.len()
     };
     ctx.planned.model.scopes.iter().rev().find(wide_enough).map(Vec::as_slice)
 }
@@ -73,12 +82,15 @@ fn scope_band(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, band: Rect, scope
         }
         let block = Rect::from_x_y_ranges(pixels.edge(left.max(band.left()))..=pixels.edge(right.min(band.right())) - pixels.one(), band.top() + 1.0..=band.bottom() - 1.0);
         painter.rect_filled(block, 0.0, if index % 2 == 0 { t.scope } else { t.bg3 });
-        let last = scope.name.rsplit('/').next().unwrap_or_default();
-        let galley = painter.layout_no_wrap(last.to_owned(), t.tick(), t.text2);
+        let galley = painter.layout_no_wrap(last_part(&scope.name).to_owned(), t.tick(), t.text2);
         if galley.size().x + 6.0 < block.width() {
             painter.galley(block.center() - galley.size() / 2.0, galley, t.text2);
         }
     }
+}
+
+fn last_part(scope: &str) -> &str {
+    scope.rsplit('/').next().unwrap_or_default()
 }
 
 fn step_numbers(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, rect: Rect) {

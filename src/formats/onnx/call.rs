@@ -112,10 +112,6 @@ impl<'m> Call<'m> {
         Gap { reason: format!("it follows from `{}`, which is unknown", one_line(name)), is_upstream: true }
     }
 
-    pub(super) fn rank(&self, index: usize) -> Result<usize, Gap> {
-        self.shape(index).map(<[u64]>::len)
-    }
-
     /// The elements of a required input that decides the shape.
     pub(super) fn values(&self, index: usize) -> Result<&[i64], Gap> {
         let fact = self.fact(index)?;

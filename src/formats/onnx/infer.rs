@@ -46,7 +46,7 @@ impl<'m> Scope<'m, '_> {
         None
     }
 
-    fn version(&self, domain: &str) -> i64 {
+    pub(super) fn version(&self, domain: &str) -> i64 {
         let same = |opset: &&Opset| opset.domain == domain || is_standard(domain) && is_standard(&opset.domain);
         self.opsets.iter().find(same).map_or(if is_standard(domain) { 1 } else { 0 }, |opset| opset.version)
     }

@@ -24,7 +24,7 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
     let file = parse(origin, text)?;
     let mut builder = Builder::new(origin, &file)?;
     let outputs = builder.outputs(&file)?;
-    let ops = file.ops.iter().enumerate().map(|(index, op)| builder.op(&file, index, op)).collect::<Result<Vec<Op>, _>>()?;
+    let ops = file.ops.iter().enumerate().map(|(index, op)| builder.op(index, op)).collect::<Result<Vec<Op>, _>>()?;
     builder.roles(&file, &ops, &outputs)?;
     let Builder { tensors, warnings, .. } = builder;
     let graph = Graph::new(GraphParts { tensors, ops });
@@ -75,13 +75,15 @@ struct Builder<'a> {
     by_name: HashMap<String, TensorId>,
     /// The storage that each tensor says it shares, by tensor id; `None` if it says nothing.
     alias_of: Vec<Option<Option<TensorId>>>,
+    /// The tensor at the end of each chain of `alias_of`, by tensor id.
+    roots: Vec<TensorId>,
     warnings: Vec<Warning>,
 }
 
 impl<'a> Builder<'a> {
     fn new(origin: &'a Origin, file: &FileEntry) -> Result<Self, FormatError> {
         let mut builder =
-            Self { origin, tensors: Vec::new(), by_id: HashMap::new(), by_name: HashMap::new(), alias_of: Vec::new(), warnings: Vec::new() };
+            Self { origin, tensors: Vec::new(), by_id: HashMap::new(), by_name: HashMap::new(), alias_of: Vec::new(), roots: Vec::new(), warnings: Vec::new() };
         builder.warn_of_unknown_fields("file", file.other.keys());
         for entry in &file.tensors {
             builder.tensor(entry)?;
@@ -94,6 +96,7 @@ impl<'a> Builder<'a> {
             };
             builder.alias_of.push(said);
         }
+        builder.roots = storage_roots(&builder.alias_of);
         Ok(builder)
     }
 
@@ -189,7 +192,7 @@ impl<'a> Builder<'a> {
         file.outputs.iter().map(|output| self.find(output, "the file", "outputs")).collect()
     }
 
-    fn op(&mut self, file: &FileEntry, index: usize, entry: &OpEntry) -> Result<Op, FormatError> {
+    fn op(&mut self, index: usize, entry: &OpEntry) -> Result<Op, FormatError> {
         let kind = one_line(&entry.op);
         let name = entry.name.as_deref().map_or_else(|| format!("{kind}_{index}"), one_line);
         let place = format!("op `{name}`");
@@ -203,8 +206,9 @@ impl<'a> Builder<'a> {
             None if class == Class::InPlace => InPlace::AnyInput,
             None => InPlace::No,
         };
-        let is_source = inputs.is_empty() && file.ops.len() > index;
-        Ok(Op { name, kind, inputs, outputs, views, in_place, foldable: class != Class::Random && !is_source })
+        // An op that reads nothing makes its output anew in each run, as PyTorch's `ones` and `arange` do.
+        let foldable = class != Class::Random && !inputs.is_empty();
+        Ok(Op { name, kind, inputs, outputs, views, in_place, foldable })
     }
 
     fn pairs(&self, place: &str, pairs: &[(Reference, Reference)]) -> Result<Vec<(TensorId, TensorId)>, FormatError> {
@@ -226,22 +230,11 @@ impl<'a> Builder<'a> {
 
     /// The op's own input that holds the storage of `base`: `base` itself, or a view of it.
     fn view_source(&self, place: &str, base: TensorId, output: TensorId, inputs: &[TensorId]) -> Result<TensorId, FormatError> {
-        let root = self.storage_root(base);
-        let source = inputs.iter().find(|&&input| input == base).or_else(|| inputs.iter().find(|&&input| self.storage_root(input) == root));
+        let root = self.roots[base.index()];
+        let source = inputs.iter().find(|&&input| input == base).or_else(|| inputs.iter().find(|&&input| self.roots[input.index()] == root));
         let name = |id: TensorId| &self.tensors[id.index()].name;
         let what = || format!("its output `{}` says that it shares storage with `{}`, which the op does not read", name(output), name(base));
         source.copied().ok_or_else(|| self.broken(place, what(), "add it to `inputs` or set `alias_of` to null"))
-    }
-
-    fn storage_root(&self, tensor: TensorId) -> TensorId {
-        let mut at = tensor;
-        for _ in 0..self.alias_of.len() {
-            match self.alias_of[at.index()] {
-                Some(Some(base)) => at = base,
-                _ => break,
-            }
-        }
-        at
     }
 
     /// Fills in the roles that the file leaves open.
@@ -276,6 +269,31 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
+}
+
+/// The end of each tensor's chain of `alias_of`, in time O(tensors); tensors on a circle keep themselves.
+fn storage_roots(alias_of: &[Option<Option<TensorId>>]) -> Vec<TensorId> {
+    let mut roots: Vec<Option<TensorId>> = vec![None; alias_of.len()];
+    for first in (0..alias_of.len()).map(TensorId::new) {
+        let mut chain = Vec::new();
+        let mut at = first;
+        let root = loop {
+            if let Some(root) = roots[at.index()] {
+                break root;
+            }
+            // Provisional, so that a circle ends here.
+            roots[at.index()] = Some(at);
+            chain.push(at);
+            match alias_of[at.index()] {
+                Some(Some(base)) => at = base,
+                _ => break at,
+            }
+        };
+        for tensor in chain {
+            roots[tensor.index()] = Some(root);
+        }
+    }
+    roots.into_iter().enumerate().map(|(index, root)| root.unwrap_or_else(|| TensorId::new(index))).collect()
 }
 
 /// An element type by the names that PyTorch, NumPy and this program give it.

@@ -19,7 +19,9 @@
 //! ```
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::orders::Orders;
 use super::sections::{Part, parts};
@@ -129,29 +131,99 @@ impl Descent<'_> {
         let part = self.part;
         let mut skyline = Skyline::flat(part.load.len());
         let mut offsets = vec![0; part.n_items()];
-        let ranks = 0..u32::try_from(order.len()).ok()?;
-        let mut heap: BinaryHeap<Reverse<(u64, u32)>> = ranks.map(|rank| Reverse((0, rank))).collect();
-        while let Some(mut top) = heap.peek_mut() {
-            let Reverse((floor, rank)) = *top;
-            let item = order[rank as usize] as usize;
-            let (from, to) = part.range(item);
-            let true_floor = skyline.max(from, to);
-            self.n_looks += 1;
-            if self.n_looks > self.limit || (self.n_looks.is_multiple_of(4096) && control.is_stopped()) {
-                return None;
+        let mut waiting = Waiting::all_at_zero(order.len());
+        let mut ranks = Vec::new();
+        while let Some(level) = waiting.take_lowest(&mut ranks) {
+            for &rank in &ranks {
+                let item = order[rank as usize] as usize;
+                let (from, to) = part.range(item);
+                let floor = skyline.max(from, to);
+                let end = floor + part.bytes[item];
+                self.n_looks += 1;
+                let is_stopped = self.n_looks.is_multiple_of(4096) && control.is_stopped();
+                if end >= self.below || self.n_looks > self.limit || is_stopped {
+                    return None;
+                }
+                if floor > level {
+                    waiting.add(floor, rank);
+                } else {
+                    skyline.raise(from, to, end);
+                    offsets[item] = floor;
+                }
             }
-            let end = true_floor + part.bytes[item];
-            if end >= self.below {
-                return None;
-            }
-            if true_floor > floor {
-                *top = Reverse((true_floor, rank));
-                continue;
-            }
-            std::collections::binary_heap::PeekMut::pop(top);
-            skyline.raise(from, to, end);
-            offsets[item] = true_floor;
         }
         Some(offsets)
+    }
+}
+
+/// The ranks of unplaced items by their floor when it was last looked at.
+///
+/// Floors only rise and nothing joins the lowest level while it is worked on, so one list per floor is enough: the
+/// lists are threaded through one array, and only distinct floors go through a heap.
+struct Waiting {
+    floors: BinaryHeap<Reverse<u64>>,
+    /// First rank of the list of each floor.
+    head: HashMap<u64, u32, BuildHasherDefault<FloorHasher>>,
+    /// The rank after each one in its list, [`Waiting::NONE`] at the end.
+    next: Vec<u32>,
+}
+
+impl Waiting {
+    const NONE: u32 = u32::MAX;
+
+    fn all_at_zero(n_items: usize) -> Self {
+        let last = u32::try_from(n_items).expect("items have 32-bit ids");
+        let next = (1..=last).map(|rank| if rank == last { Self::NONE } else { rank }).collect();
+        let mut head = HashMap::default();
+        head.insert(0, 0);
+        Self { floors: BinaryHeap::from([Reverse(0)]), head, next }
+    }
+
+    fn add(&mut self, floor: u64, rank: u32) {
+        let before = match self.head.entry(floor) {
+            Entry::Occupied(mut head) => head.insert(rank),
+            Entry::Vacant(head) => {
+                head.insert(rank);
+                self.floors.push(Reverse(floor));
+                Self::NONE
+            }
+        };
+        self.next[rank as usize] = before;
+    }
+
+    /// Moves the ranks of the lowest floor into `ranks`, in order, and returns the floor.
+    fn take_lowest(&mut self, ranks: &mut Vec<u32>) -> Option<u64> {
+        let Reverse(floor) = self.floors.pop()?;
+        ranks.clear();
+        let mut at = self.head.remove(&floor).unwrap_or(Self::NONE);
+        while at != Self::NONE {
+            ranks.push(at);
+            at = self.next[at as usize];
+        }
+        ranks.sort_unstable();
+        Some(floor)
+    }
+}
+
+/// Hashes a floor by one multiplication; floors are multiples of the alignment, so the high half is folded down.
+#[derive(Default)]
+struct FloorHasher(u64);
+
+impl Hasher for FloorHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, floor: u64) {
+        /// 2^64 divided by the golden ratio, odd: Fibonacci hashing (Knuth, volume 3, section 6.4).
+        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+        let product = floor.wrapping_mul(GOLDEN);
+        self.0 = product ^ (product >> 32);
     }
 }

@@ -18,6 +18,7 @@ use crate::theme::space;
 use crate::views::Pane;
 use crate::views::chart::{Chart, step_value, to_whole};
 use crate::views::header::header_ui;
+use crate::views::legend::legend_ui;
 
 /// The Arena view's gestures.
 #[derive(Debug, Default)]
@@ -39,7 +40,10 @@ impl ArenaState {
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let planned = Arc::clone(ctx.planned);
         let is_lanes = ctx.slot_lanes && !ctx.show_before && planned.plan.slots.is_some();
-        header_ui(ui, ctx, Pane::Arena, &facts(ctx), |ui| lane_switch(ui, ctx));
+        header_ui(ui, ctx, Pane::Arena, &facts(ctx), |ui| {
+            lane_switch(ui, ctx);
+            legend_ui(ui, ctx);
+        });
         let chart = Chart::begin(ui, ctx, "arena");
         let lanes = is_lanes.then(|| self.lanes(ctx));
         let index = match &lanes {
@@ -57,7 +61,7 @@ impl ArenaState {
         chart.step_gestures(ui, ctx, false);
         point(ui, ctx, &chart, &scene);
         let label = format!("Arena chart: {}, {hidden} rectangles not drawn", facts(ctx));
-        chart.response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Other, true, &label));
+        chart.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, &label));
     }
 
     /// One lane per slot, rebuilt when the plan changes.
@@ -115,7 +119,7 @@ fn lane_switch(ui: &mut Ui, ctx: &ViewCtx<'_>) {
 /// Zooming and panning of bytes: drag on the gutter, Shift with the zoom gesture, Shift with the wheel.
 fn byte_gestures(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     let gutter = Rect::from_min_max(chart.rect.min, pos2(chart.plot.left(), chart.rect.bottom()));
-    let grip = ui.interact(gutter, Id::new("arena-bytes"), Sense::click_and_drag());
+    let grip = ui.interact(gutter, Id::unique("arena-bytes"), Sense::click_and_drag());
     if grip.hovered() {
         ui.ctx().set_cursor_icon(CursorIcon::ResizeVertical);
     }

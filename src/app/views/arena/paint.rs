@@ -57,7 +57,6 @@ pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>
         faults(ctx, chart, &scene.y);
         limits(ctx, chart, &scene.y);
     }
-    legend(ctx, chart, scene);
     if n_visible < MAX_RECTS { 0 } else { scene.index.rects().len().saturating_sub(MAX_RECTS) }
 }
 
@@ -222,9 +221,4 @@ fn limits(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     let clear = (at(bound) - at(arena)).abs() > arena_tag.height() + 2.0;
     let bound_at = if clear { pos2(right, at(bound)) } else { pos2(arena_tag.left() - 6.0, at(bound)) };
     tag(&chart.painter, t, bound_at, Align2::RIGHT_CENTER, t.bound, &format!("lower bound {}, {forced}", text::bytes(bound)));
-}
-
-/// What the colours mean, in the emptiest corner: top right below the tags.
-fn legend(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) {
-    crate::views::legend::legend(ctx, chart.painter.clone(), chart.plot, scene.is_before);
 }

@@ -136,7 +136,7 @@ fn point(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, rows: &Rows, order: RowOrder
 
 fn summary_for_readers(chart: &Chart, facts: &str) {
     let label = format!("Lifetimes chart: {facts}");
-    chart.response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Other, true, &label));
+    chart.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, &label));
 }
 
 /// The bar of a row, for painting and pointing.

@@ -105,12 +105,12 @@ fn labels(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, rows: &Rows, bars: &[Bar]) 
     let mut sizes: Vec<u64> = bars.iter().map(|bar| ctx.planned.prepared.problem.buffer(bar.buffer).bytes).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let large = sizes.get(SIZES - 1).copied().unwrap_or(0);
-    let every = if rows.height < 11.0 { 2 } else { 1 };
+    let every = if rows.height < 16.0 { 2 } else { 1 };
     for bar in bars {
         let strong = bar.highlight >= Highlight::Selected;
         let colour = if strong { t.text } else { t.text3 };
         let font = if strong { t.tick_strong() } else { t.tick() };
-        if bar.row % (2 * every) == 0 || strong {
+        if bar.row % every == 0 || strong {
             let at = pos2(chart.plot.left() - 8.0, bar.rect.center().y);
             ui.painter_at(chart.rect).text(at, Align2::RIGHT_CENTER, format!("#{}", bar.buffer.0), font.clone(), colour);
         }
@@ -118,12 +118,14 @@ fn labels(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, rows: &Rows, bars: &[Bar]) 
         let name = &ctx.planned.model.short[bar.buffer.index()];
         let label = if bytes >= large { format!("{name}  {}", text::bytes(bytes)) } else { name.clone() };
         let colour = if strong { t.text } else { t.text2 };
-        place_label(chart, bar.rect, label, font, colour);
+        place_label(ctx, chart, bar, label, font, colour);
     }
 }
 
 /// Right of the bar, else left of it, else inside.
-fn place_label(chart: &Chart, bar: Rect, label: String, font: egui::FontId, colour: egui::Color32) {
+fn place_label(ctx: &ViewCtx<'_>, chart: &Chart, bar: &Bar, label: String, font: egui::FontId, colour: egui::Color32) {
+    let fill = ctx.colours.of(bar.buffer);
+    let bar = bar.rect;
     let galley = chart.painter.layout_no_wrap(label, font, colour);
     let (width, height) = (galley.size().x, galley.size().y);
     let y = bar.center().y - height / 2.0;
@@ -131,5 +133,8 @@ fn place_label(chart: &Chart, bar: Rect, label: String, font: egui::FontId, colo
         chart.painter.galley(pos2(bar.right().max(chart.plot.left() - 3.0) + 7.0, y), galley, colour);
     } else if bar.left() - 7.0 - width > chart.plot.left() {
         chart.painter.galley(pos2(bar.left() - 7.0 - width, y), galley, colour);
+    } else if bar.height() >= height && bar.intersect(chart.plot).width() > width + 12.0 {
+        let ink = ctx.tokens.ink(fill);
+        chart.painter.galley_with_override_text_color(pos2(bar.left().max(chart.plot.left()) + 6.0, y), galley, ink);
     }
 }

@@ -64,7 +64,7 @@ fn chart_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     chart.step_gestures(ui, ctx, false);
     let peak = text::bytes(planned.summary.peak_live_bytes);
     let label = format!("Memory chart: peak {peak} live at step {}, arena {}", planned.summary.peak_step, text::bytes(planned.summary.arena_bytes));
-    chart.response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Other, true, &label));
+    chart.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, &label));
 }
 
 /// The curves, as one plot whose horizontal axis is the shared one.
@@ -78,7 +78,7 @@ fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
     let bounds = PlotBounds::from_min_max([range.start, 0.0], [range.end, scale.top()]);
     let mut child = ui.new_child(UiBuilder::new().max_rect(chart.plot));
     child.set_clip_rect(chart.plot.intersect(ui.clip_rect()));
-    let line = |points, name: &str, colour, width| Line::new(name.to_owned(), PlotPoints::Owned(points)).color(colour).width(width).allow_hover(false);
+    let line = |points, name: &str, colour, width| Line::new(name.to_owned(), PlotPoints::Owned(points)).color(colour).width(width).allow_hover(false).allow_band(false);
     Plot::new("memory-plot")
         .show_axes(false)
         .show_grid(false)
@@ -116,9 +116,13 @@ fn points(curve: &CurveIndex, chart: &Chart, scale: &MemoryScale, n_columns: usi
     let range = chart.x.range();
     let mut points = Vec::with_capacity(n_columns * POINTS_PER_COLUMN);
     for span in curve.spans(range.start, range.end, n_columns) {
-        let from = if rising { span.low } else { span.high };
-        points.push(PlotPoint::new(span.start, scale.place(from)));
-        points.push(PlotPoint::new(span.end, scale.place(span.high)));
+        if span.low == span.high || rising {
+            points.push(PlotPoint::new(span.start, scale.place(span.low)));
+            points.push(PlotPoint::new(span.end, scale.place(span.high)));
+        } else {
+            points.push(PlotPoint::new(span.start, scale.place(span.high)));
+            points.push(PlotPoint::new(f64::midpoint(span.start, span.end), scale.place(span.low)));
+        }
     }
     points
 }

@@ -58,7 +58,7 @@ fn pair_shape(call: &Call<'_>) -> Result<Vec<u64>, Gap> {
     if call.opset < 7 && call.int_or("broadcast", 0) != 0 { Ok(first.to_vec()) } else { broadcast(first, second) }
 }
 
-pub(super) fn pair(call: &Call<'_>) -> Facts {
+fn pair(call: &Call<'_>) -> Facts {
     let shape = pair_shape(call)?;
     let data = pair_data(call, &shape, call.dtype(0)?);
     Ok(vec![Fact::known(call.dtype(0)?, shape)?.with(data)])

@@ -43,6 +43,9 @@ fn gathered(call: &Call<'_>, input: &[u64], axis: usize) -> Option<Data> {
     let count = |dims: &[u64]| small(product(dims.iter().copied()).ok());
     let (outer, inner, length) = (count(&input[..axis])?, count(&input[axis + 1..])?, usize::try_from(input[axis]).ok()?);
     small(Some((outer * inner).checked_mul(indices.len())? as u64))?;
+    if outer * inner == 0 {
+        return None;
+    }
     let at: Vec<usize> = indices.iter().map(|&index| normal_axis(index, length).ok()).collect::<Option<_>>()?;
     let rows = (0..outer).flat_map(|round| at.iter().map(move |index| (round * length + index) * inner));
     data.pick(rows.flat_map(|start| start..start + inner))

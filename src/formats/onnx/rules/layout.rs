@@ -196,7 +196,11 @@ fn part(call: &Call<'_>, input: &[u64], axis: usize, (start, size): (u64, u64)) 
     let count = |dims: &[u64]| small(product(dims.iter().copied()).ok());
     let (outer, inner, length) = (count(&input[..axis])?, count(&input[axis + 1..])?, usize::try_from(input[axis]).ok()?);
     let (start, size) = (usize::try_from(start).ok()?, usize::try_from(size).ok()?);
-    data.pick((0..outer).flat_map(|round| (0..size * inner).map(move |at| (round * length + start) * inner + at)))
+    let run = size.checked_mul(inner)?;
+    if outer == 0 || run == 0 {
+        return None;
+    }
+    data.pick((0..outer).flat_map(|round| (0..run).map(move |at| (round * length + start) * inner + at)))
 }
 
 fn depth_to_space(call: &Call<'_>) -> Facts {
@@ -216,7 +220,7 @@ fn space_to_depth(call: &Call<'_>) -> Facts {
 }
 
 fn block_size(call: &Call<'_>) -> Result<u64, Gap> {
-    call.int("blocksize").map_or(Ok(0), dim)?.checked_sub(1).map(|size| size + 1).ok_or_else(|| Gap::from("it has no block size"))
+    call.int("blocksize").and_then(|size| u64::try_from(size).ok()).filter(|&size| size > 0).ok_or_else(|| Gap::from("it has no block size"))
 }
 
 fn four(call: &Call<'_>) -> Result<[u64; 4], Gap> {

@@ -1,0 +1,228 @@
+//! Opening the window, and drawing it without one.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use arenascope_formats::ReadOptions;
+use arenascope_planner::prepare::PrepareSettings;
+use arenascope_planner::solve::SolveOptions;
+
+use crate::app::{App, stored_settings};
+use crate::apply;
+use crate::command::Command;
+use crate::cpu_renderer::{CpuRenderer, write_png};
+use crate::dialog::{FilePicker, SystemPicker};
+use crate::export::Picture;
+use crate::jobs::Jobs;
+use crate::session::{PlanOptions, Planned, Session, Stage};
+use crate::state::{Settings, State};
+use crate::theme::ThemeKind;
+use crate::views::Pane;
+
+/// The window's size when it is first opened.
+const FIRST_SIZE: [f32; 2] = [1440.0, 900.0];
+
+/// What the command line says about how to read and plan.
+#[derive(Clone, Debug)]
+pub struct LaunchSettings {
+    /// How the file is read.
+    pub read: ReadOptions,
+    /// Alignment, sharing and capacity.
+    pub prepare: PrepareSettings,
+    /// The strategy's name, or `auto`.
+    pub strategy: String,
+    /// Seed, threads, sharing of slots.
+    pub solve: SolveOptions,
+    /// When to stop and take the best so far.
+    pub time_limit: Option<Duration>,
+}
+
+impl LaunchSettings {
+    fn options(&self) -> PlanOptions {
+        PlanOptions { strategy: self.strategy.clone(), prepare: self.prepare, solve: self.solve.clone(), time_limit: self.time_limit }
+    }
+}
+
+/// Why no window was opened.
+#[derive(Debug)]
+pub enum WindowError {
+    /// There is no display to open it on.
+    NoDisplay(String),
+    /// Something else went wrong.
+    Other(String),
+}
+
+impl std::fmt::Display for WindowError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NoDisplay(why) => write!(f, "no display: {why}"),
+            Self::Other(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for WindowError {}
+
+/// Opens the window and returns when it is closed.
+///
+/// # Errors
+/// [`WindowError::NoDisplay`] where no window can be opened.
+pub fn run_window(path: Option<&Path>, launch: &LaunchSettings) -> Result<(), WindowError> {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    if cfg!(target_os = "linux") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") && !is_set("WAYLAND_SOCKET") {
+        return Err(WindowError::NoDisplay("neither DISPLAY nor WAYLAND_DISPLAY is set".to_owned()));
+    }
+    let viewport = egui::ViewportBuilder::default()
+        .with_title("Arenascope")
+        .with_app_id("arenascope")
+        .with_inner_size(FIRST_SIZE)
+        .with_min_inner_size(crate::theme::space::SMALLEST_WINDOW)
+        .with_icon(icon())
+        .with_drag_and_drop(true);
+    let options = eframe::NativeOptions { viewport, ..eframe::NativeOptions::default() };
+    let (path, launch) = (path.map(Path::to_owned), launch.clone());
+    let result = eframe::run_native("arenascope", options, Box::new(move |creation| Ok(Box::new(window_app(creation, path.as_deref(), &launch)))));
+    result.map_err(|error| match error {
+        eframe::Error::Winit(_) | eframe::Error::WinitEventLoop(_) | eframe::Error::OpenGL(_) | eframe::Error::NoGlutinConfigs(..) => WindowError::NoDisplay(error.to_string()),
+        other => WindowError::Other(other.to_string()),
+    })
+}
+
+fn window_app(creation: &eframe::CreationContext<'_>, path: Option<&Path>, launch: &LaunchSettings) -> App {
+    let ctx = creation.egui_ctx.clone();
+    let jobs = Jobs::threaded(move || ctx.request_repaint());
+    let state = first_state(stored_settings(creation.storage), jobs, launch);
+    let mut app = App::new(&creation.egui_ctx, state, Arc::new(SystemPicker));
+    match path {
+        Some(path) => app.send(Command::Open(path.to_owned())),
+        None => apply::make_thumbnails(&mut app.state),
+    }
+    app
+}
+
+fn first_state(settings: Settings, jobs: Jobs, launch: &LaunchSettings) -> State {
+    let mut state = State::new(settings, jobs);
+    state.next_options = launch.options();
+    state.next_read = launch.read.clone();
+    state
+}
+
+fn icon() -> egui::IconData {
+    eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon/icon-256.png")).unwrap_or_default()
+}
+
+/// A picker that never shows a dialog, for windows that nobody sees.
+#[derive(Debug, Default)]
+pub struct NoPicker;
+
+impl FilePicker for NoPicker {
+    fn open(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn save(&self, _suggestion: &str) -> Option<PathBuf> {
+        None
+    }
+}
+
+/// What a picture shows.
+#[derive(Clone, Debug)]
+pub enum Document {
+    /// The first screen.
+    Welcome,
+    /// A plan that is already made.
+    Planned(Arc<Planned>),
+}
+
+/// Reads and plans `file`, then draws a view of it (or the whole window) to `out`.
+///
+/// # Errors
+/// A file that cannot be read, planned or written; an unknown view or theme.
+pub fn render_to_file(file: &Path, launch: &LaunchSettings, view: &str, size: (u32, u32), theme: &str, out: &Path) -> anyhow::Result<()> {
+    let theme = theme_named(theme)?;
+    let control = arenascope_planner::control::Control::unattended();
+    let workload = Arc::new(arenascope_formats::read(file, &launch.read, &control)?);
+    let planned = crate::session::make_plan(&workload, &launch.options(), &control).map_err(anyhow::Error::msg)?;
+    let settings = Settings { theme, reduce_motion: true, ..Settings::default() };
+    render_document(&Document::Planned(planned), &Picture { settings, view: view.to_owned(), size }, out)
+}
+
+/// The theme of a name.
+///
+/// # Errors
+/// A sentence with the names there are.
+pub fn theme_named(name: &str) -> anyhow::Result<ThemeKind> {
+    match name {
+        "dark" => Ok(ThemeKind::Dark),
+        "light" => Ok(ThemeKind::Light),
+        "projector" => Ok(ThemeKind::Projector),
+        other => bail!("unknown theme `{other}`; use dark, light or projector"),
+    }
+}
+
+/// The view of a name; `None` is the whole window.
+///
+/// # Errors
+/// A sentence with the names there are.
+pub fn view_named(name: &str) -> anyhow::Result<Option<Pane>> {
+    if name == "window" {
+        return Ok(None);
+    }
+    let found = Pane::ALL.into_iter().find(|pane| pane.title().to_lowercase() == name);
+    let names = || Pane::ALL.map(|pane| pane.title().to_lowercase()).join(", ");
+    found.map(Some).with_context(|| format!("unknown view `{name}`; use window, {}", names()))
+}
+
+/// Draws a document to a PNG file, whole or not at all.
+///
+/// # Errors
+/// An unknown view, a size that cannot be drawn, or a file that cannot be written.
+pub fn render_document(document: &Document, picture: &Picture, out: &Path) -> anyhow::Result<()> {
+    let (width, height) = picture.size;
+    if !(64..=16_384).contains(&width) || !(64..=16_384).contains(&height) {
+        bail!("cannot draw {width} × {height} pixels; use 64 to 16384 each way");
+    }
+    let view = view_named(&picture.view)?;
+    let image = draw(document, picture.settings.clone(), view, picture.size).map_err(anyhow::Error::msg)?;
+    write_png(out, &image).with_context(|| format!("cannot write {}", out.display()))
+}
+
+/// Frames drawn before the one that is kept: sizes of panels and tables settle in them.
+const SETTLING_FRAMES: u32 = 4;
+
+fn draw(document: &Document, settings: Settings, view: Option<Pane>, (width, height): (u32, u32)) -> Result<egui::ColorImage, String> {
+    let ctx = egui::Context::default();
+    let mut state = State::new(settings, Jobs::inline());
+    match document {
+        Document::Welcome => apply::make_thumbnails(&mut state),
+        Document::Planned(planned) => adopt(&mut state, planned),
+    }
+    state.views.maximised = view;
+    let mut app = App::new(&ctx, state, Arc::new(NoPicker));
+    let mut renderer = CpuRenderer::default();
+    #[expect(clippy::cast_precision_loss, reason = "at most 16384")]
+    let size = egui::vec2(width as f32, height as f32);
+    for frame in 0..=SETTLING_FRAMES {
+        let input = egui::RawInput { screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size)), time: Some(f64::from(frame)), ..egui::RawInput::default() };
+        let mut output = ctx.run_ui(input, |ui| {
+            app.update(&ctx);
+            app.draw(ui);
+        });
+        renderer.apply(&mut output.textures_delta);
+        if frame == SETTLING_FRAMES {
+            return renderer.render(&ctx, &output);
+        }
+    }
+    Err("no frame was drawn".to_owned())
+}
+
+/// Shows a plan that was made elsewhere.
+pub fn adopt(state: &mut State, planned: &Arc<Planned>) {
+    let workload = &planned.prepared.workload;
+    let mut session = Session::new(None, workload.file.clone(), ReadOptions::default(), planned.options.clone());
+    session.workload = Stage::Ready(Arc::clone(workload));
+    state.session = Some(session);
+    apply::show_plan(state, Arc::clone(planned));
+}

@@ -1,0 +1,49 @@
+//! Pictures of every drawn view, compared with those in `snapshots`.
+
+use egui_kittest::SnapshotOptions;
+
+use super::opened;
+use crate::command::Command;
+use crate::theme::ThemeKind;
+use crate::views::Pane;
+
+/// Compares one view, alone in a small window, in dark and light.
+fn picture_of(pane: Pane, file: &str, before: impl Fn() -> Vec<Command>) {
+    for (theme, suffix) in [(ThemeKind::Dark, "dark"), (ThemeKind::Light, "light")] {
+        let mut harness = opened(file, theme);
+        harness.set_size(egui::vec2(960.0, 600.0));
+        harness.state().send(Command::Maximise(Some(pane)));
+        for command in before() {
+            harness.state().send(command);
+        }
+        harness.run_steps(5);
+        let stem = file.split('.').next().unwrap_or(file);
+        let name = format!("{}-{stem}-{suffix}", pane.title().to_lowercase());
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/ui_tests/snapshots");
+        harness.snapshot_options(name, &SnapshotOptions::default().output_path(folder));
+    }
+}
+
+#[test]
+fn lifetimes_look_as_they_did() {
+    picture_of(Pane::Lifetimes, "article_three_tensors.json", Vec::new);
+    picture_of(Pane::Lifetimes, "mobilenet_v2.onnx", Vec::new);
+}
+
+#[test]
+fn the_arena_looks_as_it_did() {
+    picture_of(Pane::Arena, "article_three_tensors.json", || vec![Command::SetStrategy("article-printed".to_owned())]);
+    picture_of(Pane::Arena, "mobilenet_v2.onnx", || vec![Command::ZoomSteps { at: 40.0, factor: 3.0 }, Command::NextBuffer]);
+}
+
+#[test]
+fn memory_looks_as_it_did() {
+    picture_of(Pane::Memory, "article_three_tensors.json", Vec::new);
+    picture_of(Pane::Memory, "mobilenet_v2.onnx", Vec::new);
+}
+
+#[test]
+fn interference_looks_as_it_did() {
+    picture_of(Pane::Interference, "article_three_tensors.json", Vec::new);
+    picture_of(Pane::Interference, "mobilenet_v2.onnx", Vec::new);
+}

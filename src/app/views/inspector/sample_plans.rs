@@ -1,0 +1,59 @@
+//! Plans for tests of the views: bare buffers, generated problems, the hand-made samples.
+
+use std::sync::Arc;
+
+use arenascope_formats::{ReadOptions, read_bytes};
+use arenascope_planner::control::Control;
+use arenascope_planner::generate::{Kind, generate};
+use arenascope_planner::lifetimes::Lifetime;
+use arenascope_planner::workload::{BareBuffer, Source, Workload};
+
+use crate::session::{PlanOptions, Planned, make_plan};
+
+/// The default plan of buffers given as `(bytes, start, end)`.
+pub(in crate::views) fn bare(buffers: &[(u64, u64, u64)]) -> Arc<Planned> {
+    bare_with(buffers, "auto")
+}
+
+/// The plan of a strategy for buffers given as `(bytes, start, end)`.
+pub(in crate::views) fn bare_with(buffers: &[(u64, u64, u64)], strategy: &str) -> Arc<Planned> {
+    let buffer = |(index, &(size_bytes, start, end)): (usize, &(u64, u64, u64))| BareBuffer { name: format!("b{index}"), size_bytes, lifetime: Lifetime { start, end } };
+    plan(buffers.iter().enumerate().map(buffer).collect(), strategy)
+}
+
+/// The plan of a generated problem, by a fast strategy.
+pub(in crate::views) fn generated(kind: Kind, n: usize) -> Arc<Planned> {
+    plan(generate(kind, n, 1), "first-fit")
+}
+
+/// The default plan of a sample of `sample-graphs/`.
+pub(in crate::views) fn sample(file: &str) -> Arc<Planned> {
+    sample_with(file, "auto")
+}
+
+/// The plan of a strategy for a sample of `sample-graphs/`.
+pub(in crate::views) fn sample_with(file: &str, strategy: &str) -> Arc<Planned> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-graphs").join(file);
+    let bytes = std::fs::read(&path).expect("a sample");
+    let workload = read_bytes(file, &bytes, &ReadOptions::default()).expect("a readable sample");
+    plan_of(workload, strategy)
+}
+
+fn plan(buffers: Vec<BareBuffer>, strategy: &str) -> Arc<Planned> {
+    let workload = Workload {
+        file: "test.csv".to_owned(),
+        format: "minimalloc-csv",
+        title: String::new(),
+        description: String::new(),
+        source: Source::Buffers(Arc::new(buffers)),
+        observed: None,
+        symbolic_dims: Vec::new(),
+        warnings: Vec::new(),
+    };
+    plan_of(workload, strategy)
+}
+
+fn plan_of(workload: Workload, strategy: &str) -> Arc<Planned> {
+    let options = PlanOptions { strategy: strategy.to_owned(), ..PlanOptions::default() };
+    make_plan(&Arc::new(workload), &options, &Control::unattended()).expect("a plan")
+}

@@ -1,0 +1,262 @@
+//! Painting the two pictures: the whole graph under a camera, and one buffer between its neighbours.
+
+use arenascope_planner::ids::BufferId;
+use egui::{Align2, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
+
+use super::layout::NodeLayout;
+use super::marks::{NUMBER_FROM, ScreenNode, edge_colour, first_that_fits, names_beside, nodes, paint_mesh, soft_line};
+use super::model::{Ego, radius};
+use crate::ctx::ViewCtx;
+use crate::selection::{Highlight, Item};
+use crate::text;
+use crate::theme::stroke;
+
+/// What part of the drawing is shown: it fits the panel at zoom 1 without a pan.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Camera {
+    pub(super) zoom: f32,
+    pub(super) pan: Vec2,
+}
+
+impl Default for Camera {
+    fn default() -> Self {
+        Self { zoom: 1.0, pan: Vec2::ZERO }
+    }
+}
+
+/// How far one can zoom in.
+const MAX_ZOOM: f32 = 40.0;
+/// One direction may be stretched by this much more than the other, so that the drawing fills the panel.
+const MAX_STRETCH: f32 = 1.7;
+/// Small graphs are not blown up further than this.
+const MAX_FIT: f32 = 2.4;
+/// Nodes do not grow beyond this when zooming in.
+const MAX_NODE_SCALE: f32 = 1.6;
+
+impl Camera {
+    /// Zooms so that what is under `at` stays there.
+    pub(super) fn zoom_at(&mut self, area: Rect, at: Pos2, factor: f32) {
+        let zoom = (self.zoom * factor).clamp(1.0, MAX_ZOOM);
+        let from_centre = at - area.center();
+        self.pan = from_centre - (from_centre - self.pan) * (zoom / self.zoom);
+        self.zoom = zoom;
+        self.keep_in(area);
+    }
+
+    /// Moves the drawing, not further than its edge to the middle.
+    pub(super) fn pan_by(&mut self, area: Rect, by: Vec2) {
+        self.pan += by;
+        self.keep_in(area);
+    }
+
+    fn keep_in(&mut self, area: Rect) {
+        let most = area.size() * 0.5 * self.zoom;
+        self.pan = self.pan.clamp(-most, most);
+    }
+}
+
+/// The nodes of a layout on the screen.
+pub(super) fn place(layout: &NodeLayout, camera: Camera, area: Rect) -> Vec<ScreenNode> {
+    let inner = area.shrink(12.0);
+    let size = vec2(layout.size[0].max(1.0), layout.size[1].max(1.0));
+    let fit = inner.size() / size;
+    let least = fit.min_elem().min(MAX_FIT);
+    let stretch = fit.min(Vec2::splat(least * MAX_STRETCH));
+    let node_scale = (least * camera.zoom).min(MAX_NODE_SCALE);
+    let place = |(index, (&[x, y], &radius)): (usize, (&[f32; 2], &f32))| {
+        let from_centre = (vec2(x, y) - size * 0.5) * stretch;
+        ScreenNode { buffer: BufferId::new(index), at: inner.center() + camera.pan + from_centre * camera.zoom, radius: (radius * node_scale).max(1.5) }
+    };
+    layout.positions.iter().zip(&layout.radii).enumerate().map(place).collect()
+}
+
+/// Paints the whole graph.
+pub(super) fn graph(painter: &Painter, ctx: &ViewCtx<'_>, layout: &NodeLayout, placed: &[ScreenNode]) {
+    let t = ctx.tokens;
+    let clip = painter.clip_rect();
+    let of_selection = [focused(ctx, ctx.selection.hovered()), ctx.selection.selected_buffer()];
+    let mut mesh = Mesh::default();
+    let mut strong = Vec::new();
+    let colour = edge_colour(t, layout.edges.len());
+    for &(a, b) in &layout.edges {
+        let ends = [placed[a as usize].at, placed[b as usize].at];
+        if of_selection.iter().flatten().any(|buffer| buffer.0 == a || buffer.0 == b) {
+            strong.push(ends);
+        } else if clip.intersects(Rect::from_two_pos(ends[0], ends[1])) {
+            soft_line(&mut mesh, ends[0], ends[1], colour);
+        }
+    }
+    paint_mesh(painter, mesh);
+    for ends in strong {
+        painter.line_segment(ends, Stroke::new(stroke::STRONG * t.line_scale, t.accent));
+    }
+    nodes(painter, ctx, placed);
+    let Some(centre) = ctx.selection.selected_buffer() else { return };
+    let is_named = |node: &&ScreenNode| {
+        let related = node.buffer == centre || layout.edges.iter().any(|&(a, b)| (a == centre.0 && b == node.buffer.0) || (b == centre.0 && a == node.buffer.0));
+        related && node.radius < NUMBER_FROM
+    };
+    names_beside(painter, ctx, placed, placed.iter().filter(is_named).copied());
+}
+
+/// A drawing of the plan before this one, until the new layout is there: shapes only.
+pub(super) fn stale_graph(painter: &Painter, ctx: &ViewCtx<'_>, layout: &NodeLayout, placed: &[ScreenNode]) {
+    let t = ctx.tokens;
+    let mut mesh = Mesh::default();
+    for &(a, b) in &layout.edges {
+        soft_line(&mut mesh, placed[a as usize].at, placed[b as usize].at, t.grid);
+    }
+    paint_mesh(painter, mesh);
+    for node in placed {
+        painter.circle_filled(node.at, node.radius, t.bg3);
+    }
+}
+
+/// The buffer that an item stands for, if it is one.
+fn focused(ctx: &ViewCtx<'_>, item: Option<Item>) -> Option<BufferId> {
+    match item? {
+        Item::Buffer(buffer) => Some(buffer),
+        Item::Tensor(tensor) => ctx.planned.buffer_of(tensor),
+        Item::Op(_) | Item::Step(_) | Item::Slot(_) => None,
+    }
+}
+
+/// Height of a row of the ego view, points.
+pub(super) const EGO_ROW: f32 = 17.0;
+/// Space above the rows for the two headings.
+const EGO_TOP: f32 = 18.0;
+/// How far the outer rows lean towards the middle.
+const EGO_BEND: f32 = 22.0;
+/// Radius of the buffer in the middle.
+const EGO_CENTRE: f32 = 18.0;
+
+/// How many neighbours fit on a side.
+pub(super) fn ego_rows(area: Rect) -> usize {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few dozen rows")]
+    let rows = ((area.height() - EGO_TOP) / EGO_ROW).max(1.0) as usize;
+    rows
+}
+
+/// The nodes of an ego view on the screen, the one in the middle first.
+pub(super) fn place_ego(ctx: &ViewCtx<'_>, ego: &Ego, area: Rect) -> Vec<ScreenNode> {
+    let problem = &ctx.planned.prepared.problem;
+    let largest = ctx.planned.model.largest_bytes;
+    let rows = area.with_min_y(area.top() + EGO_TOP);
+    let mut placed = vec![ScreenNode { buffer: ego.centre, at: rows.center(), radius: EGO_CENTRE }];
+    let away = (area.width() * 0.16).clamp(46.0, 150.0);
+    for (side, out) in [(&ego.before, -1.0), (&ego.after, 1.0)] {
+        #[expect(clippy::cast_precision_loss, reason = "a few dozen rows")]
+        let (n, half) = (side.len() as f32, side.len() as f32 / 2.0 * EGO_ROW);
+        let top = rows.center().y - n / 2.0 * EGO_ROW + EGO_ROW / 2.0;
+        let mut y = top;
+        for &buffer in side {
+            let lean = ((y - rows.center().y) / half.max(1.0)).powi(2) * EGO_BEND;
+            let x = rows.center().x + out * (away + EGO_BEND - lean);
+            let radius = (radius(problem.buffer(buffer).bytes, largest) * 0.6).max(3.0).min(EGO_ROW / 2.0 - 1.0);
+            placed.push(ScreenNode { buffer, at: pos2(x, y), radius });
+            y += EGO_ROW;
+        }
+    }
+    placed
+}
+
+/// Paints one buffer and its neighbours.
+pub(super) fn ego(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, placed: &[ScreenNode], area: Rect) {
+    let t = ctx.tokens;
+    let [centre, others @ ..] = placed else { return };
+    let hovered = focused(ctx, ctx.selection.hovered());
+    for node in others {
+        let strong = hovered == Some(node.buffer);
+        let line = if strong { Stroke::new(stroke::STRONG * t.line_scale, t.accent) } else { Stroke::new(stroke::HAIR, edge_colour(t, others.len())) };
+        edge_to(painter, centre.at, node.at, line);
+    }
+    nodes(painter, ctx, placed);
+    for node in others {
+        beside(painter, ctx, node, node.at.x < centre.at.x, area);
+    }
+    centre_label(painter, ctx, centre);
+    headings(painter, ctx, ego, area, centre.at.x);
+}
+
+/// An edge that leaves both ends level.
+fn edge_to(painter: &Painter, from: Pos2, to: Pos2, line: Stroke) {
+    let middle = (from.x + to.x) / 2.0;
+    let points = [from, pos2(middle, from.y), pos2(middle, to.y), to];
+    painter.add(Shape::CubicBezier(egui::epaint::CubicBezierShape::from_points_stroke(points, false, egui::Color32::TRANSPARENT, line)));
+}
+
+/// Number, name and size of a neighbour, as much as there is room for.
+fn beside(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode, is_left: bool, area: Rect) {
+    let t = ctx.tokens;
+    let highlight = ctx.highlight(Item::Buffer(node.buffer));
+    let dims = ctx.selection.dims_others() && highlight == Highlight::None;
+    let colour = if dims { t.text3 } else if highlight >= Highlight::Selected { t.text } else { t.text2 };
+    let font = if highlight >= Highlight::Selected { t.tick_strong() } else { t.tick() };
+    let away = node.radius + 6.0;
+    let room = if is_left { node.at.x - away - area.left() } else { area.right() - node.at.x - away };
+    let short = &ctx.planned.model.short[node.buffer.index()];
+    let size = text::bytes(ctx.planned.prepared.problem.buffer(node.buffer).bytes);
+    let id = format!("#{}", node.buffer.0);
+    let texts = [format!("{id}  {short}  {size}"), format!("{short}  {size}"), format!("{id}  {size}"), id];
+    let Some(galley) = first_that_fits(painter, &texts, &font, colour, room) else { return };
+    let align = if is_left { Align2::RIGHT_CENTER } else { Align2::LEFT_CENTER };
+    let at = pos2(if is_left { node.at.x - away } else { node.at.x + away }, node.at.y);
+    painter.galley(align.anchor_size(at, galley.size()).min, galley, colour);
+}
+
+fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode) {
+    let t = ctx.tokens;
+    let short = &ctx.planned.model.short[node.buffer.index()];
+    let size = text::bytes(ctx.planned.prepared.problem.buffer(node.buffer).bytes);
+    let mut y = node.at.y + node.radius + 5.0;
+    for (line, font, colour) in [(text::middle_cut(short, 18), t.tick_strong(), t.text), (size, t.tick(), t.text2)] {
+        let galley = painter.layout_no_wrap(line, font, colour);
+        let rect = Align2::CENTER_TOP.anchor_size(pos2(node.at.x, y), galley.size());
+        painter.rect_filled(rect.expand2(vec2(2.0, 0.0)), 0.0, t.chart);
+        painter.galley(rect.min, galley, colour);
+        y += rect.height();
+    }
+}
+
+fn headings(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, area: Rect, middle: f32) {
+    let t = ctx.tokens;
+    let y = area.top() + 7.0;
+    for (side, text, x, align) in [(&ego.before, "born before", middle - 40.0, Align2::RIGHT_CENTER), (&ego.after, "born with it or later", middle + 40.0, Align2::LEFT_CENTER)] {
+        if !side.is_empty() {
+            painter.text(pos2(x, y), align, text, t.tick(), t.text3);
+        }
+    }
+    if ego.before.is_empty() && ego.after.is_empty() {
+        let at = pos2(area.center().x, area.bottom() - 20.0);
+        painter.text(at, Align2::CENTER_CENTER, "no other buffer is live at its steps", t.body(), t.text2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn area() -> Rect {
+        Rect::from_min_size(pos2(10.0, 20.0), vec2(400.0, 300.0))
+    }
+
+    #[test]
+    fn what_is_under_the_pointer_stays_there_while_zooming() {
+        let at = pos2(120.0, 90.0);
+        let mut camera = Camera::default();
+        let seen = |camera: Camera| (at - area().center() - camera.pan) / camera.zoom;
+        let before = seen(camera);
+        camera.zoom_at(area(), at, 3.0);
+        assert!((seen(camera) - before).length() < 1e-3);
+        assert!((camera.zoom - 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_drawing_cannot_be_lost() {
+        let mut camera = Camera::default();
+        camera.pan_by(area(), vec2(10_000.0, -10_000.0));
+        assert_eq!(camera.pan, vec2(200.0, -150.0));
+        camera.zoom_at(area(), area().center(), 1e-3);
+        assert!((camera.zoom - 1.0).abs() < 1e-6);
+    }
+}

@@ -1,0 +1,323 @@
+//! From a parsed model to a workload: tensors with roles, ops with their storage rules, then the shape pass.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arenascope_planner::control::{Control, Progress};
+use arenascope_planner::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
+use arenascope_planner::ids::TensorId;
+use arenascope_planner::schedule::Schedule;
+use arenascope_planner::workload::{Source, SymbolicDim, Warning, Workload};
+
+use super::FORMAT;
+use super::bind::Binder;
+use super::captured::captured;
+use super::classes::{is_in_place, is_random, is_view};
+use super::infer::{Pass, Scope, is_standard};
+use super::model::{GraphDef, Model, Node, Type};
+use super::tensor_facts::tensor_fact;
+use super::value::{Data, Fact, Gap, MAX_ELEMENTS, dtype_of};
+use crate::detect::{Origin, ReadOptions};
+use crate::error::{FormatError, clean, one_line, one_message};
+
+/// Ops between two looks at the caller's wish to stop.
+const OPS_PER_POLL: usize = 256;
+/// Unknown tensors named in the warning that sums up what follows from others.
+const MAX_NAMED: usize = 12;
+
+/// Makes a workload of a model.
+pub(super) fn workload(origin: &Origin, model: &Model, options: &ReadOptions, control: &Control<'_>) -> Result<Workload, FormatError> {
+    let Some(graph) = &model.graph else {
+        return Err(FormatError::Damaged { path: origin.path.clone(), offset: 0, what: "the model holds no graph".to_owned() });
+    };
+    let mut builder = Builder::new(origin, model, graph);
+    builder.sources(options)?;
+    builder.constants()?;
+    builder.ops();
+    builder.graph_outputs();
+    builder.infer(control)?;
+    builder.finish()
+}
+
+struct Builder<'m> {
+    origin: &'m Origin,
+    model: &'m Model,
+    graph: &'m GraphDef,
+    tensors: Vec<Tensor>,
+    ids: HashMap<&'m str, TensorId>,
+    ops: Vec<Op>,
+    /// The node of each op, by op id.
+    nodes: Vec<&'m Node>,
+    scope: Scope<'m, 'm>,
+    symbolic_dims: Vec<SymbolicDim>,
+    warnings: Vec<Warning>,
+}
+
+impl<'m> Builder<'m> {
+    fn new(origin: &'m Origin, model: &'m Model, graph: &'m GraphDef) -> Self {
+        Self {
+            origin,
+            model,
+            graph,
+            tensors: Vec::new(),
+            ids: HashMap::new(),
+            ops: Vec::new(),
+            nodes: Vec::new(),
+            scope: Scope { parent: None, facts: HashMap::new(), opsets: &model.opsets, attributes: None },
+            symbolic_dims: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The id of a name, made on first sight.
+    fn id(&mut self, name: &'m str, role: Role) -> TensorId {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
+        }
+        let id = TensorId::new(self.tensors.len());
+        self.tensors.push(Tensor { name: clean(name), dtype: Dtype::Unknown, shape: None, bytes: None, role, unknown_because: String::new() });
+        self.ids.insert(name, id);
+        id
+    }
+
+    fn source(&mut self, name: &'m str, role: Role, fact: Fact) -> Result<(), FormatError> {
+        if self.ids.contains_key(name) {
+            return Err(FormatError::Entry {
+                path: self.origin.path.clone(),
+                place: format!("tensor `{}`", one_line(name)),
+                what: "the file defines it twice".to_owned(),
+                advice: "export the model again".to_owned(),
+            });
+        }
+        self.id(name, role);
+        self.scope.facts.insert(name, fact);
+        Ok(())
+    }
+
+    /// Graph inputs and initialisers. Old files list initialisers as inputs too: those are parameters.
+    fn sources(&mut self, options: &ReadOptions) -> Result<(), FormatError> {
+        let graph = self.graph;
+        let weights: std::collections::HashSet<&str> = graph.initializers.iter().map(|tensor| tensor.name.as_str()).collect();
+        let mut binder = Binder::new(&options.dims, graph);
+        for input in graph.inputs.iter().filter(|input| !weights.contains(input.name.as_str())) {
+            let fact = input_fact(&input.name, &input.ty, &mut binder);
+            if fact.shape.is_none() {
+                let message = format!("the size of this graph input is not known: {}; no total counts it", fact.because);
+                self.warnings.push(Warning::at(one_line(&input.name), message));
+            }
+            self.source(&input.name, Role::GraphInput, fact)?;
+        }
+        let (dims, warnings) = binder.finish();
+        self.symbolic_dims = dims;
+        self.warnings.extend(warnings);
+        for tensor in &graph.initializers {
+            let fact = tensor_fact(tensor);
+            let is_small = fact.elements().is_some_and(|elements| elements <= MAX_ELEMENTS);
+            let role = if is_small && matches!(fact.dtype, Dtype::I64 | Dtype::I32 | Dtype::Bool) { Role::Constant } else { Role::Parameter };
+            self.source(&tensor.name, role, fact)?;
+        }
+        Ok(())
+    }
+
+    /// `Constant` nodes are tensors, not ops.
+    fn constants(&mut self) -> Result<(), FormatError> {
+        let mut pass = Pass::new(self.model);
+        for node in self.graph.nodes.iter().filter(|node| is_constant(node)) {
+            let fact = pass.outputs(node, &self.scope).into_iter().next();
+            if let (Some(name), Some(fact)) = (node.outputs.first().filter(|name| !name.is_empty()), fact) {
+                self.source(name, Role::Constant, fact)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn ops(&mut self) {
+        let (graph, model) = (self.graph, self.model);
+        let nodes: Vec<&Node> = graph.nodes.iter().filter(|node| !is_constant(node)).collect();
+        for name in nodes.iter().flat_map(|node| &node.outputs).filter(|name| !name.is_empty()) {
+            self.id(name, Role::Activation);
+        }
+        for (index, node) in nodes.into_iter().enumerate() {
+            let mut inputs: Vec<TensorId> = Vec::new();
+            for name in node.inputs.iter().filter(|name| !name.is_empty()) {
+                inputs.push(self.id(name, Role::Activation));
+            }
+            for name in captured(node) {
+                let id = self.id(name, Role::Activation);
+                if !inputs.contains(&id) {
+                    inputs.push(id);
+                }
+            }
+            let outputs: Vec<TensorId> = node.outputs.iter().filter(|name| !name.is_empty()).map(|name| self.ids[name.as_str()]).collect();
+            let opset = self.scope.version(&node.domain);
+            let training = node.inputs.get(2).and_then(|name| self.scope.facts.get(name.as_str()));
+            let named = |names: &[String]| names.first().filter(|name| !name.is_empty()).map(|name| self.ids[name.as_str()]);
+            let view = named(&node.inputs).zip(named(&node.outputs)).filter(|_| is_view(node, opset, training));
+            let kind = if is_standard(&node.domain) { clean(&node.kind) } else { format!("{}:{}", clean(&node.domain), clean(&node.kind)) };
+            let in_place = if is_in_place(node, opset) && named(&node.outputs).is_some() { InPlace::AnyInput } else { InPlace::No };
+            self.ops.push(Op {
+                name: if node.name.is_empty() { format!("{kind}_{index}") } else { clean(&node.name) },
+                kind,
+                inputs,
+                outputs,
+                views: view.into_iter().collect(),
+                in_place,
+                foldable: !is_random(node, model),
+            });
+            self.nodes.push(node);
+        }
+    }
+
+    fn graph_outputs(&mut self) {
+        let mut is_written = vec![false; self.tensors.len()];
+        for output in self.ops.iter().flat_map(|op| &op.outputs) {
+            is_written[output.index()] = true;
+        }
+        for output in &self.graph.outputs {
+            match self.ids.get(output.name.as_str()) {
+                Some(id) if is_written[id.index()] => self.tensors[id.index()].role = Role::GraphOutput,
+                Some(id) if self.tensors[id.index()].role.is_source() => {}
+                _ => self.warnings.push(Warning::at(one_line(&output.name), "the file names it as a graph output, but no op writes it")),
+            }
+        }
+    }
+
+    /// Walks the ops in a topological order; the file's own need not be one.
+    fn infer(&mut self, control: &Control<'_>) -> Result<(), FormatError> {
+        let graph = self.validated(GraphParts { tensors: self.tensors.clone(), ops: self.ops.clone() })?;
+        let schedule = Schedule::new(&graph);
+        let mut pass = Pass::new(self.model);
+        let mut unknown = Unknown::default();
+        for (step, &op) in schedule.order().iter().enumerate() {
+            if step.is_multiple_of(OPS_PER_POLL) {
+                self.poll(control, step)?;
+            }
+            let node = self.nodes[op.index()];
+            let outputs = pass.outputs(node, &self.scope);
+            unknown.note(&self.ops[op.index()].name, node, &outputs);
+            self.scope.facts.extend(node.outputs.iter().map(String::as_str).zip(outputs).filter(|(name, _)| !name.is_empty()));
+        }
+        self.warnings.extend(pass.remarks.into_iter().map(|(place, remark)| Warning::at(one_line(&place), remark)));
+        self.warnings.extend(unknown.into_warnings());
+        Ok(())
+    }
+
+    fn poll(&self, control: &Control<'_>, step: usize) -> Result<(), FormatError> {
+        if control.is_stopped() {
+            return Err(FormatError::Stopped { path: self.origin.path.clone() });
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a fraction for a progress bar")]
+        let fraction = step as f64 / self.ops.len().max(1) as f64;
+        control.report(Progress { what: format!("working out the shapes of {}", self.origin.file), fraction: Some(fraction), best_arena_bytes: None });
+        Ok(())
+    }
+
+    fn validated(&self, parts: GraphParts) -> Result<Graph, FormatError> {
+        Graph::new(parts).map_err(|error| FormatError::Graph { path: self.origin.path.clone(), reason: one_message(&error.to_string()) })
+    }
+
+    fn finish(mut self) -> Result<Workload, FormatError> {
+        for (name, id) in &mut self.ids.iter().map(|(name, id)| (*name, *id)).collect::<std::collections::BTreeMap<_, _>>() {
+            let Some(fact) = self.scope.facts.remove(*name) else { continue };
+            let tensor = &mut self.tensors[id.index()];
+            tensor.bytes = fact.shape.as_ref().and_then(|shape| fact.dtype.bytes_of(shape));
+            tensor.dtype = fact.dtype;
+            tensor.unknown_because = match (tensor.bytes, fact.dtype) {
+                (Some(_), _) => String::new(),
+                (None, Dtype::String) => "texts have no fixed size".to_owned(),
+                (None, _) => fact.because,
+            };
+            tensor.shape = fact.shape;
+        }
+        self.warn_of_texts();
+        let parts = GraphParts { tensors: std::mem::take(&mut self.tensors), ops: std::mem::take(&mut self.ops) };
+        let graph = self.validated(parts)?;
+        Ok(Workload {
+            file: self.origin.file.clone(),
+            format: FORMAT,
+            title: clean(&self.graph.name),
+            description: description(self.model),
+            source: Source::Graph(Arc::new(graph)),
+            observed: None,
+            symbolic_dims: self.symbolic_dims,
+            warnings: self.warnings,
+        })
+    }
+
+    fn warn_of_texts(&mut self) {
+        for tensor in self.tensors.iter().filter(|tensor| tensor.dtype == Dtype::String) {
+            self.warnings.push(Warning::at(one_line(&tensor.name), "it holds texts, which have no fixed size; no total counts it"));
+        }
+    }
+}
+
+fn is_constant(node: &Node) -> bool {
+    node.kind == "Constant" && is_standard(&node.domain)
+}
+
+fn input_fact(name: &str, ty: &Type, binder: &mut Binder<'_>) -> Fact {
+    let known = match ty {
+        Type::Tensor { data_type, dims: Some(dims) } => {
+            let shape: Vec<u64> = dims.iter().enumerate().map(|(axis, dim)| binder.number(name, axis, dim)).collect();
+            Fact::known(dtype_of(*data_type), shape)
+        }
+        Type::Tensor { dims: None, .. } => Err(Gap::from("the file does not say how many dimensions it has")),
+        Type::Other(kind) => Err(Gap::from(format!("it is {kind}"))),
+        Type::None => Err(Gap::from("the file gives it no type")),
+    };
+    let fact = known.unwrap_or_else(Fact::unknown);
+    if fact.elements() != Some(1) {
+        return fact;
+    }
+    match binder.chosen(name).and_then(|value| i64::try_from(value).ok()) {
+        Some(value) if matches!(fact.dtype, Dtype::F32 | Dtype::F64) => fact.with(Some(Data::Floats(vec![super::value::to_float(value)]))),
+        Some(value) => fact.with(Some(Data::Ints(vec![value]))),
+        None => fact,
+    }
+}
+
+fn description(model: &Model) -> String {
+    let opset = model.opsets.iter().find(|opset| is_standard(&opset.domain)).map_or(0, |opset| opset.version);
+    let producer = format!("{} {}", model.producer, model.producer_version);
+    let made_by = if producer.trim().is_empty() { String::new() } else { format!("made by {}, ", clean(producer.trim())) };
+    let doc = if model.doc.trim().is_empty() { String::new() } else { format!("; {}", one_message(model.doc.trim())) };
+    format!("{made_by}IR version {}, operator set {opset}{doc}", model.ir_version)
+}
+
+/// Tensors without a known shape: where it begins, and what follows.
+#[derive(Default)]
+struct Unknown {
+    warnings: Vec<Warning>,
+    following: Vec<String>,
+}
+
+impl Unknown {
+    fn note(&mut self, op: &str, node: &Node, outputs: &[Fact]) {
+        let named = node.outputs.iter().zip(outputs).filter(|(name, fact)| !name.is_empty() && fact.shape.is_none());
+        let mut origins: Vec<(&str, Vec<String>)> = Vec::new();
+        for (name, fact) in named {
+            let shown = format!("`{}`", one_line(name));
+            if fact.is_upstream {
+                self.following.push(shown);
+            } else if let Some((_, names)) = origins.iter_mut().find(|(because, _)| *because == fact.because) {
+                names.push(shown);
+            } else {
+                origins.push((&fact.because, vec![shown]));
+            }
+        }
+        for (because, names) in origins {
+            let message = format!("the size of {} is not known: {because}; no total counts it", names.join(", "));
+            self.warnings.push(Warning::at(one_line(op), message));
+        }
+    }
+
+    fn into_warnings(mut self) -> Vec<Warning> {
+        if !self.following.is_empty() {
+            let named = self.following[..self.following.len().min(MAX_NAMED)].join(", ");
+            let more = self.following.len().saturating_sub(MAX_NAMED);
+            let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+            self.warnings.push(Warning::general(format!("not known because of these: {named}{more}; no total counts them")));
+        }
+        self.warnings
+    }
+}
