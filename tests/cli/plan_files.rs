@@ -85,9 +85,9 @@ fn a_csv_has_one_row_per_buffer_with_sizes_before_rounding() {
     let written = run_in(folder.path(), &["export", "odd.csv", "-o", "plan.csv"]);
     assert_eq!(written.code, 0, "{}", written.stderr);
     assert_eq!(std::fs::read_to_string(folder.path().join("plan.csv")).unwrap(), "id,lower,upper,size,offset\n0,0,2,100,0\n1,2,4,50,0\n");
-    let (code, seen) = (|run: crate::program::Run| (run.code, run.stdout))(run_in(folder.path(), &["plan", "plan.csv", "--json"]));
-    let report: Value = serde_json::from_str(&seen).unwrap();
-    assert_eq!((code, &report["observed_bytes"], &report["arena_bytes"]), (0, &json!(128), &json!(128)));
+    let planned = run_in(folder.path(), &["plan", "plan.csv", "--json"]);
+    let report: Value = serde_json::from_str(&planned.stdout).unwrap();
+    assert_eq!((planned.code, &report["observed_bytes"], &report["arena_bytes"]), (0, &json!(128), &json!(128)));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn numbers_ui(ui: &mut Ui, t: &'static Tokens, planned: &Planned) {
     number(ui, t, "Gap", &text::gap(summary.arena_bytes, summary.lower_bound_bytes), gap_colour, "arena / lower bound − 1");
     ui.add_space(space::LABEL_GAP);
     badge_ui(ui, t, planned);
-    if ui.available_width() > 480.0 {
+    if ui.available_width() > 520.0 {
         totals_ui(ui, t, planned);
     }
 }
@@ -96,6 +96,9 @@ fn badge_ui(ui: &mut Ui, t: &'static Tokens, planned: &Planned) {
 }
 
 fn right_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSender) {
+    if ui.available_width() < 90.0 {
+        return;
+    }
     let hint = |ui: &mut Ui, text: &str| {
         ui.label(RichText::new(text).font(t.body()).color(t.text3));
     };
@@ -119,10 +122,15 @@ fn right_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSe
         hint(ui, "? shows every key  ·");
         return;
     };
-    hint(ui, if state.settings.wheel_zooms { "wheel zooms" } else { "wheel scrolls · Ctrl+wheel zooms" });
-    ui.add_space(space::CONTROL_GAP);
+    if ui.available_width() > 320.0 {
+        hint(ui, if state.settings.wheel_zooms { "wheel zooms" } else { "wheel scrolls · Ctrl+wheel zooms" });
+        ui.add_space(space::CONTROL_GAP);
+    }
     let shown = state.steps.target();
     let (first, last) = (crate::views::chart::to_whole(shown.start.floor()), crate::views::chart::to_whole(shown.end.ceil()).saturating_sub(1));
     let total = if planned.summary.ops > 0 { planned.summary.ops } else { planned.model.steps.end };
-    hint(ui, &text::step_range(first, last, total));
+    let steps = text::step_range(first, last, total);
+    if ui.available_width() > 140.0 {
+        hint(ui, &steps);
+    }
 }

@@ -15,6 +15,10 @@ use crate::theme::{Icon, Tokens, space};
 /// The alignments offered; 64 KiB is the step of the article.
 const ALIGNMENTS: [u64; 6] = [1, 16, 64, 256, 4096, 65_536];
 
+/// Widths of the window from which the drop-downs have captions, and of the bar from which the counts are shown.
+const CAPTIONS_FROM: f32 = 1300.0;
+const FACTS_FROM: f32 = 860.0;
+
 /// Draws the bar for an open file.
 pub fn toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, session: &Session, commands: &CommandSender) {
     let frame = egui::Frame::new().fill(t.bg1).inner_margin(egui::Margin::symmetric(12, 0));
@@ -46,12 +50,14 @@ pub fn toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, session: &Sess
 fn file_ui(ui: &mut Ui, t: &'static Tokens, session: &Session) {
     ui.label(Icon::FILE.text(15.0, t.text2));
     let full = session.path.as_ref().map_or_else(|| session.name.clone(), |path| path.display().to_string());
-    ui.label(RichText::new(text::middle_cut(&session.name, 28)).font(t.body_strong()).color(t.text)).on_hover_text(full);
+    ui.label(RichText::new(text::middle_cut(&session.name, if ui.available_width() > FACTS_FROM { 28 } else { 20 })).font(t.body_strong()).color(t.text)).on_hover_text(full);
     if let Some(planned) = session.shown() {
         let summary = &planned.summary;
         let buffers = text::counted(summary.buffers, "buffer", "buffers");
         let facts = if summary.ops > 0 { format!("{} · {buffers}", text::counted(summary.ops, "op", "ops")) } else { buffers };
-        ui.label(RichText::new(facts).font(t.body()).color(t.text3));
+        if ui.available_width() > FACTS_FROM {
+            ui.label(RichText::new(facts).font(t.body()).color(t.text3));
+        }
     }
 }
 
@@ -60,15 +66,22 @@ fn label(ui: &mut Ui, t: &'static Tokens, text: &str) -> egui::Response {
 }
 
 fn drop_down(ui: &mut Ui, t: &'static Tokens, name: &str, shown: &str, width: f32, contents: impl FnOnce(&mut Ui)) {
-    let caption = label(ui, t, name);
+    let caption = (ui.ctx().content_rect().width() >= CAPTIONS_FROM).then(|| label(ui, t, name));
     let response = egui::ComboBox::from_id_salt(name)
         .selected_text(RichText::new(shown).font(t.body_medium()))
         .width(width)
         .height(420.0)
         .show_ui(ui, contents)
         .response;
-    response.labelled_by(caption.id);
-    ui.add_space(space::CONTROL_GAP - space::LABEL_GAP);
+    match caption {
+        Some(caption) => {
+            response.labelled_by(caption.id);
+            ui.add_space(space::CONTROL_GAP - space::LABEL_GAP);
+        }
+        None => {
+            response.on_hover_text(name);
+        }
+    }
 }
 
 fn plan_ui(ui: &mut Ui, t: &'static Tokens, session: &Session, commands: &CommandSender) {

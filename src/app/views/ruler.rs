@@ -65,7 +65,7 @@ fn deepest_scopes<'a>(ctx: &'a ViewCtx<'_>, width: f64) -> Option<&'a [Scope]> {
     let pixels_per_step = width / shown.len();
     let wide_enough = |scopes: &&Vec<Scope>| {
         let visible: Vec<&Scope> = scopes.iter().filter(|scope| step_value(scope.steps.end) > shown.start && step_value(scope.steps.start) < shown.end).collect();
-        let fits = |scope: &&&Scope| step_value(scope.steps.n_steps()) * pixels_per_step >= step_value(last_part(&scope.name).chars().count() as u64) * CHARACTER;
+        let fits = |scope: &&&Scope| step_value(scope.steps.n_steps()) * pixels_per_step >= step_value(shortest_part(&scope.name).chars().count() as u64) * CHARACTER;
         let n_fitting = visible.iter().filter(fits).count();
         visible.len() > 1 && width / step_value(visible.len() as u64) >= MIN_BLOCK && 2 * n_fitting >= visible.len()
     };
@@ -82,8 +82,9 @@ fn scope_band(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, band: Rect, scope
         }
         let block = Rect::from_x_y_ranges(pixels.edge(left.max(band.left()))..=pixels.edge(right.min(band.right())) - pixels.one(), band.top() + 1.0..=band.bottom() - 1.0);
         painter.rect_filled(block, 0.0, if index % 2 == 0 { t.scope } else { t.bg3 });
-        let galley = painter.layout_no_wrap(last_part(&scope.name).to_owned(), t.tick(), t.text2);
-        if galley.size().x + 6.0 < block.width() {
+        let names = [last_part(&scope.name), shortest_part(&scope.name)];
+        let galleys = names.map(|name| painter.layout_no_wrap(name.to_owned(), t.tick(), t.text2));
+        if let Some(galley) = galleys.into_iter().find(|galley| galley.size().x + 6.0 < block.width()) {
             painter.galley(block.center() - galley.size() / 2.0, galley, t.text2);
         }
     }
@@ -91,6 +92,12 @@ fn scope_band(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, band: Rect, scope
 
 fn last_part(scope: &str) -> &str {
     scope.rsplit('/').next().unwrap_or_default()
+}
+
+/// What is left when even the last part is too wide: `2` of `features.2`.
+fn shortest_part(scope: &str) -> &str {
+    let last = last_part(scope);
+    last.rsplit(['.', '_']).next().filter(|part| !part.is_empty()).unwrap_or(last)
 }
 
 fn step_numbers(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, rect: Rect) {

@@ -33,13 +33,13 @@ pub(super) const STRATEGY: Strategy = Strategy {
 };
 
 /// Orders for the core; T with a measure of sections wins on large real graphs.
-const ORDERS: [&str; 14] = ["TKW", "TC", "TAW", "TWA", "TZ", "Z", "WAT", "OZ", "U", "UZ", "UW", "TL", "LW", "TLW"];
+const ORDERS: [&str; 14] = ["TC", "TKW", "LW", "TL", "TWA", "TAW", "OZ", "WAT", "TZ", "Z", "U", "UZ", "UW", "TLW"];
 
 /// Shares of the bound in per cent; no single one is safe (measured on the PanGu and S_1 instances).
 const SHARES_PERCENT: [u64; 4] = [90, 95, 85, 80];
 
-/// Looks at floors per core.
-const LOOK_BUDGET: u64 = 5_000_000;
+/// Looks at floors per core, after which no further order is begun; one to three seconds.
+const LOOK_BUDGET: u64 = 30_000_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;

@@ -43,8 +43,8 @@ pub(super) const STRATEGY: Strategy = Strategy {
 /// The orders tried, best first by experience; every one is the best on some published instance.
 const ORDERS: [&str; 14] = ["TAW", "Z", "TWA", "TZ", "WAT", "OZ", "U", "UZ", "UW", "TL", "LW", "TLW", "TC", "TKW"];
 
-/// Looks at a floor after which no further order is begun; about two seconds.
-const LOOK_BUDGET: u64 = 20_000_000;
+/// Looks at floors after which no further order is begun; one to two seconds.
+const LOOK_BUDGET: u64 = 30_000_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;

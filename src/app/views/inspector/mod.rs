@@ -1,32 +1,77 @@
-//! The Inspector view.
+//! The Inspector view: everything known about what is selected, or about the plan when nothing is.
+//!
+//! A sheet is made once per selection, see [`sheet`]; drawing it costs what is on it, never what is in the model.
 
-use arenascope_planner::ids::BufferId;
-use egui::Ui;
+mod neighbours;
+mod of_buffer;
+mod of_others;
+mod of_plan;
+mod paint;
+#[cfg(test)]
+pub(in crate::views) mod sample_plans;
+mod sheet;
+mod tooltip;
+
+use std::sync::Arc;
+
+use egui::{Margin, ScrollArea, Ui};
+
+pub use tooltip::{buffer_tooltip, item_tooltip};
 
 use crate::ctx::ViewCtx;
 use crate::selection::Item;
+use crate::session::Planned;
+use crate::text;
 use crate::views::Pane;
 use crate::views::header::header_ui;
+use sheet::Sheet;
 
 /// State of the view.
 #[derive(Debug, Default)]
-pub struct InspectorState {}
+pub struct InspectorState {
+    known: Option<Known>,
+}
+
+/// A sheet, and what it is about.
+#[derive(Debug)]
+struct Known {
+    planned: Arc<Planned>,
+    item: Option<Item>,
+    sheet: Sheet,
+}
 
 impl InspectorState {
     /// Draws the view.
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
-        header_ui(ui, ctx, Pane::Inspector, "", |_| ());
+        let item = ctx.selection.selected().filter(|&item| ctx.planned.has(item));
+        header_ui(ui, ctx, Pane::Inspector, &facts(item), |_| ());
+        let known = self.known.take().filter(|known| known.item == item && Arc::ptr_eq(&known.planned, ctx.planned));
+        let known = known.unwrap_or_else(|| Known { planned: Arc::clone(ctx.planned), item, sheet: make(ctx.planned, item) });
+        let sheet = &self.known.insert(known).sheet;
+        ScrollArea::vertical().id_salt(("inspector", item)).auto_shrink(false).show(ui, |ui| {
+            egui::Frame::new().inner_margin(Margin { left: 14, right: 14, top: 6, bottom: 0 }).show(ui, |ui| paint::sheet(ui, ctx, sheet));
+        });
     }
 }
 
-/// The tooltip of a buffer in charts.
-pub fn buffer_tooltip(ui: &mut Ui, ctx: &ViewCtx<'_>, buffer: BufferId) {
-    ui.label(ctx.planned.prepared.buffer_name(buffer));
+fn facts(item: Option<Item>) -> String {
+    match item {
+        None => "the plan; nothing is selected".to_owned(),
+        Some(Item::Buffer(buffer)) => format!("buffer #{}", buffer.0),
+        Some(Item::Tensor(_)) => "a tensor".to_owned(),
+        Some(Item::Op(_)) => "an op".to_owned(),
+        Some(Item::Step(step)) => format!("step {}", text::count(step)),
+        Some(Item::Slot(slot)) => format!("slot {}", slot.0),
+    }
 }
 
-/// The tooltip of any item in charts.
-pub fn item_tooltip(ui: &mut Ui, ctx: &ViewCtx<'_>, item: Item) {
-    if let Item::Buffer(buffer) = item {
-        buffer_tooltip(ui, ctx, buffer);
+fn make(planned: &Planned, item: Option<Item>) -> Sheet {
+    match item {
+        None => of_plan::sheet(planned),
+        Some(Item::Buffer(buffer)) => of_buffer::sheet(planned, buffer),
+        Some(Item::Tensor(tensor)) => of_others::tensor(planned, tensor),
+        Some(Item::Op(op)) => of_others::op(planned, op),
+        Some(Item::Step(step)) => of_others::step(planned, step),
+        Some(Item::Slot(slot)) => of_others::slot(planned, slot),
     }
 }

@@ -26,6 +26,7 @@ use crate::theme::{Icon, motion, space};
 use crate::views::Pane;
 use crate::views::header::header_ui;
 use marks::{ScreenNode, node_at};
+pub(in crate::views) use model::live_during;
 use model::{Ego, MAX_NEIGHBOURS, can_draw_whole, largest_at_peak};
 use paint::Camera;
 

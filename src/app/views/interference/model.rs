@@ -73,7 +73,7 @@ impl Ego {
 }
 
 /// The buffers live at any step of a range, in no particular order.
-pub(super) fn live_during(planned: &Planned, steps: Lifetime) -> Vec<BufferId> {
+pub(in crate::views) fn live_during(planned: &Planned, steps: Lifetime) -> Vec<BufferId> {
     let mut found = Vec::new();
     planned.model.after.visit(steps, 0, u64::MAX, |rect| {
         found.extend(rect.buffer);

@@ -25,11 +25,12 @@ impl MemoryScale {
     pub(super) fn new(summary: &Summary, height: f32) -> Self {
         let arena = step_value(summary.arena_bytes.max(summary.capacity_bytes.unwrap_or(0)).max(1));
         let naive = step_value(summary.naive_bytes.max(1));
-        if naive <= arena * BREAK_FROM || f64::from(height) < 2.0 * SQUEEZED {
+        let squeezed = SQUEEZED.min(f64::from(height) / 3.0);
+        if naive <= arena * BREAK_FROM {
             return Self { linear: naive.max(arena) * 1.08, naive, squeezed: 0.0 };
         }
         let linear = arena * HEADROOM;
-        Self { linear, naive, squeezed: linear * SQUEEZED / (f64::from(height) - SQUEEZED) }
+        Self { linear, naive, squeezed: linear * squeezed / (f64::from(height) - squeezed).max(1.0) }
     }
 
     /// Whether the axis is broken.

@@ -1,0 +1,94 @@
+//! Damaged files: cut at every byte, bits flipped, or nothing but noise, the readers answer and never panic.
+
+use proptest::prelude::*;
+
+use crate::support::{parse, path};
+
+fn model(name: &str) -> Vec<u8> {
+    std::fs::read(path(&format!("tests/data/onnx/{name}.onnx"))).expect("a model of the tests")
+}
+
+fn one_line(result: Result<arenascope_planner::workload::Workload, arenascope_formats::FormatError>) {
+    if let Err(error) = result {
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_model_cut_anywhere_is_an_error_or_a_smaller_model() {
+    let bytes = model("loop_if_scan");
+    for length in 1..bytes.len() {
+        one_line(parse("cut.onnx", &bytes[..length]));
+    }
+}
+
+#[test]
+fn a_model_with_any_byte_changed_is_answered() {
+    for name in ["loop_if_scan", "mlp_function_dyn"] {
+        let bytes = model(name);
+        for position in 0..bytes.len() {
+            for mask in [0x01, 0x80, 0xff] {
+                let mut changed = bytes.clone();
+                changed[position] ^= mask;
+                one_line(parse("changed.onnx", &changed));
+            }
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_ends_with_a_message() {
+    let mut graph: Vec<u8> = vec![0x12, 1, b'g'];
+    for _ in 0..100 {
+        let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2][..], &varint(bytes.len()), bytes].concat();
+        let attribute = [field(1, b"body"), field(6, &graph), vec![0xa0, 1, 5]].concat();
+        let node = [field(4, b"Loop"), field(5, &attribute)].concat();
+        graph = field(1, &node);
+    }
+    let bytes = [&[8, 8, 0x3a][..], &varint(graph.len()), &graph].concat();
+    let message = parse("deep.onnx", &bytes).expect_err("a hundred graphs inside each other").to_string();
+    assert!(message.contains("nested"), "{message}");
+    let text = format!(r#"{{"format":"op-list-v1","tensors":{}"#, "[".repeat(100_000));
+    assert!(parse("deep.json", text.as_bytes()).is_err());
+}
+
+fn varint(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(u8::try_from(value & 0x7f).expect("seven bits") | 0x80);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).expect("seven bits"));
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn noise_is_answered(bytes in proptest::collection::vec(any::<u8>(), 1..400), name in prop::sample::select(vec!["a.onnx", "a.csv", "a.json", "a"])) {
+        one_line(parse(name, &bytes));
+    }
+
+    #[test]
+    fn noise_behind_a_models_first_bytes_is_answered(bytes in proptest::collection::vec(any::<u8>(), 1..400)) {
+        let length = u8::try_from(bytes.len().min(127)).expect("at most 127");
+        one_line(parse("a.onnx", &[&[8, 8, 0x3a, length][..], &bytes].concat()));
+    }
+
+    #[test]
+    fn several_changes_of_a_real_model_are_answered(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12)) {
+        let mut bytes = model("silero_vad_16k_sequence");
+        for (position, value) in changes {
+            let position = position.index(bytes.len());
+            bytes[position] = value;
+        }
+        one_line(parse("changed.onnx", &bytes));
+    }
+
+    #[test]
+    fn csv_with_any_numbers_is_answered(rows in proptest::collection::vec((any::<i128>(), any::<u64>(), any::<u64>()), 0..20)) {
+        let text: String = rows.iter().map(|(lower, upper, size)| format!("b,{lower},{upper},{size}\n")).collect();
+        one_line(parse("a.csv", format!("id,lower,upper,size\n{text}").as_bytes()));
+    }
+}

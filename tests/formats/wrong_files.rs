@@ -1,0 +1,115 @@
+//! A wrong file gives one line that says what, where and what to do; nothing panics, hangs or allocates much.
+
+use std::io::{Seek as _, SeekFrom, Write as _};
+
+use crate::support::{open, parse, path};
+
+/// One line with the file's name and advice after a semicolon or colon.
+fn assert_good_message(message: &str, name: &str) {
+    assert!(!message.contains('\n') && message.contains(name) && message.len() < 500, "{message}");
+    assert!(message.contains(';') || message.contains(':'), "{message}");
+}
+
+#[test]
+fn absent_empty_and_folder_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let absent = open(&folder.path().join("absent.onnx"), &[]).expect_err("no such file").to_string();
+    assert!(absent.contains("no such file") && absent.contains("check the path"), "{absent}");
+    let empty = folder.path().join("empty.onnx");
+    std::fs::write(&empty, b"").expect("a temporary file");
+    let message = open(&empty, &[]).expect_err("an empty file").to_string();
+    assert!(message.contains("is empty"), "{message}");
+    let message = open(folder.path(), &[]).expect_err("a folder").to_string();
+    assert!(message.contains("is a folder"), "{message}");
+}
+
+#[test]
+fn text_pictures_and_other_models_are_recognised_as_such() {
+    for (name, bytes, expected) in [
+        ("model.onnx", b"hello, this is text\n".as_slice(), "text of no known kind"),
+        ("model.onnx", b"   \n\n", "nothing but blanks"),
+        ("model.onnx", b"\x89PNG\r\n\x1a\n____", "picture"),
+        ("model.onnx", b"\x1c\x00\x00\x00TFL3\x00\x00", "TFLite"),
+        ("model.onnx", b"PK\x03\x04\x00\x00", "ZIP"),
+        ("model.onnx", b"\x80\x04\x95\x00\x00", "pickle"),
+        ("noise.bin", b"\xff\xfe\xfd\xfc\x00", "no known kind"),
+    ] {
+        let message = parse(name, bytes).expect_err(expected).to_string();
+        assert!(message.contains(expected), "{message}");
+        assert_good_message(&message, name);
+    }
+}
+
+#[test]
+fn broken_protobuf_is_named_with_its_byte() {
+    let graph_of = |length: u8| vec![8, 8, 0x3a, length, 0];
+    for (bytes, expected) in [
+        (graph_of(200), "length of"),
+        (vec![8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], "more than 10 bytes"),
+        (vec![8, 0x80], "cut off"),
+        (vec![8, 8, 0x0b], "wire type 3"),
+        (vec![8, 8, 0x02, 0], "field number 0"),
+        (vec![8, 8, 0x12, 1, b'x'], "no graph"),
+    ] {
+        let message = parse("model.onnx", &bytes).expect_err(expected).to_string();
+        assert!(message.contains(expected) && message.contains("byte"), "{message}");
+        assert_good_message(&message, "model.onnx");
+    }
+}
+
+#[test]
+fn a_three_gigabyte_file_of_zeros_costs_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in ["zeros.onnx", "zeros.csv", "zeros.json", "zeros"] {
+        let file = folder.path().join(name);
+        std::fs::File::create(&file).and_then(|file| file.set_len(3 << 30)).expect("a sparse file");
+        let message = open(&file, &[]).expect_err("zeros are no model").to_string();
+        assert_good_message(&message, name);
+    }
+}
+
+#[test]
+fn weights_of_three_gigabytes_are_skipped() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("large.onnx");
+    let n_bytes: u64 = 3 << 30;
+    let tensor_head = [&[0x08][..], &varint(n_bytes / 4), &[0x10, 1, 0x42, 1, b'w', 0x4a], &varint(n_bytes)].concat();
+    let tensor_length = tensor_head.len() as u64 + n_bytes;
+    let node = [0x0a, 1, b'w', 0x12, 1, b'y', 0x22, 4, b'R', b'e', b'l', b'u'];
+    let node = [&[0x0a, 12][..], &node].concat();
+    let graph_head = [&[0x2a][..], &varint(tensor_length), &tensor_head].concat();
+    let graph_length = node.len() as u64 + graph_head.len() as u64 + n_bytes;
+    let mut out = std::fs::File::create(&file).expect("a temporary file");
+    out.write_all(&[&[8, 8, 0x3a][..], &varint(graph_length), &node, &graph_head].concat()).expect("a temporary file");
+    out.seek(SeekFrom::Current(3 << 30)).expect("a sparse file");
+    out.write_all(&[0x42, 4, 0x0a, 0, 0x10, 17]).expect("a temporary file");
+    let workload = open(&file, &[]).expect("a model with a large weight");
+    let tensors = crate::support::graph(&workload).tensors();
+    assert_eq!(tensors.iter().map(|tensor| tensor.bytes).collect::<Vec<_>>(), [Some(n_bytes), Some(n_bytes)]);
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(u8::try_from(value & 0x7f).expect("seven bits") | 0x80);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).expect("seven bits"));
+    bytes
+}
+
+#[test]
+fn a_packed_file_opens_and_a_bomb_does_not() {
+    let pack = |bytes: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("memory does not fail");
+        encoder.finish().expect("memory does not fail")
+    };
+    let model = std::fs::read(path("tests/data/onnx/light_squeezenet.onnx")).expect("a model of the tests");
+    let workload = parse("model.onnx.gz", &pack(&model)).expect("a packed model");
+    assert_eq!((workload.format, workload.file.as_str()), ("onnx", "model.onnx.gz"));
+    let message = parse("cut.onnx.gz", &pack(&model)[..500]).expect_err("half a file").to_string();
+    assert!(message.contains("unpacking failed"), "{message}");
+    let twice = parse("twice.gz", &pack(&pack(&model))).expect_err("packed twice").to_string();
+    assert!(twice.contains("twice"), "{twice}");
+}
