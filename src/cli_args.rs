@@ -83,8 +83,8 @@ pub(crate) enum Command {
     Render {
         /// The file to draw.
         file: PathBuf,
-        /// The picture to write (.png).
-        #[arg(short, long, value_name = "OUT.png")]
+        /// The picture to write (.png or .svg).
+        #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
         /// What to draw.
         #[arg(long, value_enum, default_value_t = ViewArg::Window)]

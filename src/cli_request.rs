@@ -170,8 +170,8 @@ fn limits(args: &SolveArgs) -> Result<RunLimits, UsageError> {
 }
 
 fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Result<Picture, UsageError> {
-    if extension(&output) != "png" {
-        return Err(UsageError(format!("--output: `{}` does not end in .png", output.display())));
+    if !matches!(extension(&output).as_str(), "png" | "svg") {
+        return Err(UsageError(format!("--output: `{}` does not end in .png or .svg", output.display())));
     }
     let view = match view {
         ViewArg::Window => "window",

@@ -8,7 +8,6 @@
 //! Paint callbacks, wrap modes and mipmaps are absent: nothing in this program uses them.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::Path;
 
 use egui::epaint::{ImageData, ImageDelta, Mesh, Primitive, Vertex};
@@ -98,12 +97,7 @@ const MOST_PIXELS: usize = 1 << 28;
 /// # Errors
 /// When the folder cannot be written or the disk is full; the target is then as before.
 pub fn write_png(path: &Path, image: &ColorImage) -> anyhow::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(&encode_png(image)?)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    Ok(arenascope_formats::atomic::write_atomically(path, &encode_png(image)?)?)
 }
 
 /// The bytes of a PNG file with straight alpha.

@@ -24,7 +24,7 @@ impl FilePicker for SystemPicker {
         rfd::FileDialog::new()
             .set_title("Export")
             .set_file_name(suggestion)
-            .add_filter("Plan, problem, graph or picture", &["json", "csv", "dot", "png"])
+            .add_filter("Plan, problem, graph or picture", &["json", "csv", "dot", "png", "svg"])
             .save_file()
     }
 }

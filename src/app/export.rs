@@ -48,8 +48,8 @@ pub fn write(planned: &Arc<Planned>, path: &Path, picture: &Picture) -> anyhow::
             Some(context) => graph_to_dot(&context.graph),
             None => problem_to_dot(&planned.prepared.problem, |index| planned.prepared.buffer_name(BufferId::new(index)), MAX_DOT_EDGES),
         },
-        "png" => return render_document(&Document::Planned(Arc::clone(planned)), picture, path),
-        other => bail!("cannot write `.{other}`; use .json or .csv for the plan, .dot for the graph, .png for a picture"),
+        "png" | "svg" => return render_document(&Document::Planned(Arc::clone(planned)), picture, path),
+        other => bail!("cannot write `.{other}`; use .json or .csv for the plan, .dot for the graph, .png or .svg for a picture"),
     };
     write_atomically(path, text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
 }

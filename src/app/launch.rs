@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use arenascope_formats::ReadOptions;
+use arenascope_formats::atomic::write_atomically;
 use arenascope_planner::prepare::PrepareSettings;
 use arenascope_planner::solve::SolveOptions;
 
@@ -18,6 +19,7 @@ use crate::export::Picture;
 use crate::jobs::Jobs;
 use crate::session::{PlanOptions, Planned, Session, Stage};
 use crate::state::{Settings, State};
+use crate::svg::to_svg;
 use crate::theme::ThemeKind;
 use crate::views::Pane;
 
@@ -41,7 +43,7 @@ pub struct LaunchSettings {
 
 impl LaunchSettings {
     fn options(&self) -> PlanOptions {
-        PlanOptions { strategy: self.strategy.clone(), prepare: self.prepare, solve: self.solve.clone(), time_limit: self.time_limit }
+        PlanOptions { strategy: self.strategy.clone(), prepare: self.prepare, solve: self.solve, time_limit: self.time_limit }
     }
 }
 
@@ -175,7 +177,7 @@ pub fn view_named(name: &str) -> anyhow::Result<Option<Pane>> {
     found.map(Some).with_context(|| format!("unknown view `{name}`; use window, {}", names()))
 }
 
-/// Draws a document to a PNG file, whole or not at all.
+/// Draws a document to a PNG or SVG file, whole or not at all; the extension decides.
 ///
 /// # Errors
 /// An unknown view, a size that cannot be drawn, or a file that cannot be written.
@@ -185,14 +187,38 @@ pub fn render_document(document: &Document, picture: &Picture, out: &Path) -> an
         bail!("cannot draw {width} × {height} pixels; use 64 to 16384 each way");
     }
     let view = view_named(&picture.view)?;
-    let image = draw(document, picture.settings.clone(), view, picture.size).map_err(anyhow::Error::msg)?;
-    write_png(out, &image).with_context(|| format!("cannot write {}", out.display()))
+    let mut drawn = draw(document, picture.settings.clone(), view, picture.size);
+    let is_svg = out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    let written = if is_svg {
+        write_atomically(out, drawn.svg().as_bytes()).map_err(anyhow::Error::from)
+    } else {
+        drawn.image().map_err(anyhow::Error::msg).and_then(|image| write_png(out, &image))
+    };
+    written.with_context(|| format!("cannot write {}", out.display()))
 }
 
 /// Frames drawn before the one that is kept: sizes of panels and tables settle in them.
 const SETTLING_FRAMES: u32 = 4;
 
-fn draw(document: &Document, settings: Settings, view: Option<Pane>, (width, height): (u32, u32)) -> Result<egui::ColorImage, String> {
+/// A frame that was drawn without a window.
+struct Drawn {
+    ctx: egui::Context,
+    output: egui::FullOutput,
+    renderer: CpuRenderer,
+    size: egui::Vec2,
+}
+
+impl Drawn {
+    fn image(&mut self) -> Result<egui::ColorImage, String> {
+        self.renderer.render(&self.ctx, &self.output)
+    }
+
+    fn svg(&self) -> String {
+        to_svg(&self.output.shapes, self.size)
+    }
+}
+
+fn draw(document: &Document, settings: Settings, view: Option<Pane>, (width, height): (u32, u32)) -> Drawn {
     let ctx = egui::Context::default();
     let mut state = State::new(settings, Jobs::inline());
     match document {
@@ -204,7 +230,8 @@ fn draw(document: &Document, settings: Settings, view: Option<Pane>, (width, hei
     let mut renderer = CpuRenderer::default();
     #[expect(clippy::cast_precision_loss, reason = "at most 16384")]
     let size = egui::vec2(width as f32, height as f32);
-    for frame in 0..=SETTLING_FRAMES {
+    let mut frame = 0;
+    loop {
         let input = egui::RawInput { screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size)), time: Some(f64::from(frame)), ..egui::RawInput::default() };
         let mut output = ctx.run_ui(input, |ui| {
             app.update(&ctx);
@@ -212,10 +239,10 @@ fn draw(document: &Document, settings: Settings, view: Option<Pane>, (width, hei
         });
         renderer.apply(&mut output.textures_delta);
         if frame == SETTLING_FRAMES {
-            return renderer.render(&ctx, &output);
+            return Drawn { ctx, output, renderer, size };
         }
+        frame += 1;
     }
-    Err("no frame was drawn".to_owned())
 }
 
 /// Shows a plan that was made elsewhere.

@@ -24,6 +24,7 @@ pub mod samples;
 pub mod selection;
 pub mod session;
 pub mod state;
+pub mod svg;
 #[cfg(test)]
 mod testing;
 pub mod text;

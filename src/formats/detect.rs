@@ -34,8 +34,16 @@ pub struct FormatInfo {
 pub fn formats() -> &'static [FormatInfo] {
     &[
         FormatInfo { name: onnx::FORMAT, extensions: &["onnx"], summary: "A model graph; shapes are worked out, weights are not read." },
-        FormatInfo { name: oplist::FORMAT, extensions: &["json"], summary: "Ops and tensors with sizes, also forward and backward together; easy to write by hand." },
-        FormatInfo { name: minimalloc::FORMAT, extensions: &["csv"], summary: "Buffers with lifetimes and sizes, and offsets if another tool chose some." },
+        FormatInfo {
+            name: oplist::FORMAT,
+            extensions: &["json"],
+            summary: "Ops and tensors with sizes, also forward and backward together; easy to write by hand.",
+        },
+        FormatInfo {
+            name: minimalloc::FORMAT,
+            extensions: &["csv"],
+            summary: "Buffers with lifetimes and sizes, and offsets if another tool chose some.",
+        },
     ]
 }
 
@@ -94,7 +102,12 @@ enum Content {
     Onnx,
 }
 
-fn read_source<R: Read + Seek>(origin: &Origin, mut source: BufReader<R>, options: &ReadOptions, control: &Control<'_>) -> Result<Workload, FormatError> {
+fn read_source<R: Read + Seek>(
+    origin: &Origin,
+    mut source: BufReader<R>,
+    options: &ReadOptions,
+    control: &Control<'_>,
+) -> Result<Workload, FormatError> {
     if origin.bytes == 0 {
         return Err(FormatError::Empty { path: origin.path.clone() });
     }
@@ -167,10 +180,11 @@ fn text<R: Read>(origin: &Origin, source: BufReader<R>) -> Result<String, Format
         return Err(FormatError::TooLarge { path: origin.path.clone(), bytes: origin.bytes, limit: MAX_TEXT_BYTES });
     }
     let mut bytes = Vec::new();
-    source
-        .take(MAX_TEXT_BYTES)
-        .read_to_end(&mut bytes)
-        .map_err(|error| FormatError::Unreadable { path: origin.path.clone(), offset: bytes.len() as u64, reason: plain_reason(&error) })?;
+    source.take(MAX_TEXT_BYTES).read_to_end(&mut bytes).map_err(|error| FormatError::Unreadable {
+        path: origin.path.clone(),
+        offset: bytes.len() as u64,
+        reason: plain_reason(&error),
+    })?;
     String::from_utf8(bytes).map_err(|error| FormatError::Damaged {
         path: origin.path.clone(),
         offset: error.utf8_error().valid_up_to() as u64,

@@ -12,7 +12,9 @@ use arenascope_planner::problem::Problem;
 /// Time and space O(ops + reads).
 #[must_use]
 pub fn graph_to_dot(graph: &Graph) -> String {
-    let mut text = String::from("digraph model {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n");
+    let mut text = String::from(
+        "digraph model {\n  rankdir=TB;\n  node [shape=box, fontname=\"sans-serif\"];\n  edge [fontname=\"sans-serif\", fontsize=10];\n",
+    );
     for id in graph.op_ids() {
         let op = graph.op(id);
         line(&mut text, format_args!("  op{} [label=\"{}\\n{}\"];", id.0, escaped(&op.kind), escaped(&op.name)));
@@ -57,7 +59,10 @@ pub fn problem_to_dot<'a>(problem: &Problem, name: impl Fn(usize) -> &'a str, ma
     for id in problem.ids() {
         let buffer = problem.buffer(id);
         let life = buffer.lifetime;
-        line(&mut text, format_args!("  b{} [label=\"{}\\n{} B, [{}, {})\"];", id.0, escaped(name(id.index())), buffer.size_bytes, life.start, life.end));
+        line(
+            &mut text,
+            format_args!("  b{} [label=\"{}\\n{} B, [{}, {})\"];", id.0, escaped(name(id.index())), buffer.size_bytes, life.start, life.end),
+        );
     }
     let mut order: Vec<_> = problem.ids().collect();
     order.sort_by_key(|&id| (problem.buffer(id).lifetime.start, id));

@@ -18,7 +18,7 @@ use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
 
-use crate::detect::Origin;
+use crate::detect::{Origin, plain_reason};
 use crate::error::{FormatError, one_line};
 
 /// The format's short name.
@@ -26,16 +26,13 @@ pub const FORMAT: &str = "minimalloc-csv";
 
 /// Rows between two looks at the caller's wish to stop.
 const ROWS_PER_POLL: usize = 1 << 14;
+/// The longest line read; a longer one is no text, whatever it begins with.
+const MAX_LINE_BYTES: usize = 1 << 20;
 /// Sums below this can be planned.
 const MAX_TOTAL_BYTES: u64 = 1 << 62;
 /// A column's name and the other names that tools give it.
-const COLUMNS: [(&str, &[&str]); 5] = [
-    ("id", &["buffer", "buffer_id", "name"]),
-    ("lower", &["start", "begin"]),
-    ("upper", &["end"]),
-    ("size", &["bytes"]),
-    ("offset", &["address"]),
-];
+const COLUMNS: [(&str, &[&str]); 5] =
+    [("id", &["buffer", "buffer_id", "name"]), ("lower", &["start", "begin"]), ("upper", &["end"]), ("size", &["bytes"]), ("offset", &["address"])];
 
 /// Whether a line is a header of this format.
 pub(crate) fn is_header(line: &str) -> bool {
@@ -62,7 +59,8 @@ struct Columns {
 
 /// Reads a problem, and the plan in it if there is an `offset` column. Time and space O(rows).
 pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -> Result<Workload, FormatError> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(source);
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).trim(csv::Trim::All).from_reader(ShortLines { source, since_break: 0 });
     let mut record = csv::StringRecord::new();
     let mut warnings = Vec::new();
     if !next(origin, &mut reader, &mut record)? {
@@ -95,11 +93,33 @@ fn poll(origin: &Origin, control: &Control<'_>, at: u64) -> Result<(), FormatErr
     Ok(())
 }
 
+/// A source that fails where a line does not end, so that no line takes more memory than lines may.
+struct ShortLines<R> {
+    source: R,
+    since_break: usize,
+}
+
+impl<R: Read> Read for ShortLines<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.source.read(into)?;
+        let read = into.get(..count).unwrap_or_default();
+        self.since_break = match read.iter().rposition(|&byte| byte == b'\n') {
+            Some(position) => count - position,
+            None => self.since_break.saturating_add(count),
+        };
+        if self.since_break > MAX_LINE_BYTES {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, format!("a line of more than {MAX_LINE_BYTES} bytes")));
+        }
+        Ok(count)
+    }
+}
+
 fn next<R: Read>(origin: &Origin, reader: &mut csv::Reader<R>, record: &mut csv::StringRecord) -> Result<bool, FormatError> {
     reader.read_record(record).map_err(|error| {
         let line = error.position().map_or(1, csv::Position::line);
         let what = match error.kind() {
             csv::ErrorKind::Utf8 { .. } => "the text is not UTF-8".to_owned(),
+            csv::ErrorKind::Io(error) => one_line(&plain_reason(error)),
             _ => one_line(&error.to_string()),
         };
         line_error(origin, line, what, "save the file as plain comma-separated text")
@@ -208,7 +228,13 @@ impl Rows<'_> {
 pub fn plan_to_csv(prepared: &Prepared, plan: &Plan) -> String {
     let rows = prepared.problem.ids().map(|id| {
         let buffer = prepared.problem.buffer(id);
-        [id.0.to_string(), buffer.lifetime.start.to_string(), buffer.lifetime.end.to_string(), buffer.size_bytes.to_string(), plan.offset(id).to_string()]
+        [
+            id.0.to_string(),
+            buffer.lifetime.start.to_string(),
+            buffer.lifetime.end.to_string(),
+            buffer.size_bytes.to_string(),
+            plan.offset(id).to_string(),
+        ]
     });
     to_csv(["id", "lower", "upper", "size", "offset"], rows)
 }
@@ -216,9 +242,9 @@ pub fn plan_to_csv(prepared: &Prepared, plan: &Plan) -> String {
 /// A bare problem: `id,lower,upper,size`.
 #[must_use]
 pub fn buffers_to_csv(buffers: &[BareBuffer]) -> String {
-    let rows = buffers.iter().map(|buffer| {
-        [buffer.name.clone(), buffer.lifetime.start.to_string(), buffer.lifetime.end.to_string(), buffer.size_bytes.to_string()]
-    });
+    let rows = buffers
+        .iter()
+        .map(|buffer| [buffer.name.clone(), buffer.lifetime.start.to_string(), buffer.lifetime.end.to_string(), buffer.size_bytes.to_string()]);
     to_csv(["id", "lower", "upper", "size"], rows)
 }
 

@@ -77,9 +77,10 @@ pub struct PlanFileBuffer {
 #[must_use]
 pub fn plan_to_json(prepared: &Prepared, plan: &Plan) -> String {
     let settings = &prepared.settings;
-    let order = prepared.context.as_ref().map_or_else(Vec::new, |context| {
-        context.schedule.order().iter().map(|&op| context.graph.op(op).name.clone()).collect()
-    });
+    let order = prepared
+        .context
+        .as_ref()
+        .map_or_else(Vec::new, |context| context.schedule.order().iter().map(|&op| context.graph.op(op).name.clone()).collect());
     let file = PlanFile {
         schema: SCHEMA,
         kind: "plan".to_owned(),
@@ -87,7 +88,13 @@ pub fn plan_to_json(prepared: &Prepared, plan: &Plan) -> String {
         strategy: plan.strategy.clone(),
         align: Some(settings.align.bytes()),
         in_place: Some(if settings.alias.in_place { "on" } else { "off" }.to_owned()),
-        io: Some(match settings.alias.io { Io::Static => "static", Io::Arena => "arena" }.to_owned()),
+        io: Some(
+            match settings.alias.io {
+                Io::Static => "static",
+                Io::Arena => "arena",
+            }
+            .to_owned(),
+        ),
         order,
         arena_bytes: Some(plan.arena_bytes),
         buffers: prepared.problem.ids().map(|id| buffer_entry(prepared, plan, id)).collect(),
@@ -152,15 +159,24 @@ impl PlanFile {
         let by_id: BTreeMap<u64, usize> = self.buffers.iter().enumerate().filter_map(|(index, buffer)| Some((buffer.id?, index))).collect();
         let entry = |id: BufferId| {
             let name = prepared.buffer_name(id);
-            let named = own_names.get(name).and(by_name.get(name));
-            let same_name = |index: &&usize| own_names.get(name).is_none() || by_name.is_empty() || self.buffers[**index].name == name || self.buffers[**index].name.is_empty();
-            named.or_else(|| by_id.get(&u64::from(id.0)).filter(same_name)).map(|&index| &self.buffers[index])
+            let named = own_names.get(name).and_then(|_| by_name.get(name));
+            // An id stands for the buffer only if the names do not say otherwise.
+            let agrees = |index: &&usize| {
+                let other = self.buffers[**index].name.as_str();
+                other == name || other.is_empty() || by_name.is_empty() || !own_names.contains_key(name)
+            };
+            named.or_else(|| by_id.get(&u64::from(id.0)).filter(agrees)).map(|&index| &self.buffers[index])
         };
         let entries: Vec<Option<&PlanFileBuffer>> = problem.ids().map(entry).collect();
         if let Some(first) = entries.iter().position(Option::is_none) {
             let id = BufferId::new(first);
             let n_missing = entries.iter().filter(|entry| entry.is_none()).count();
-            return Err(FormatError::PlanLacksBuffer { name: one_line(prepared.buffer_name(id)), id: id.0, bytes: problem.buffer(id).bytes, n_missing });
+            return Err(FormatError::PlanLacksBuffer {
+                name: one_line(prepared.buffer_name(id)),
+                id: id.0,
+                bytes: problem.buffer(id).bytes,
+                n_missing,
+            });
         }
         let entries: Vec<&PlanFileBuffer> = entries.into_iter().flatten().collect();
         self.check_range(prepared, &entries)?;

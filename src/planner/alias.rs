@@ -117,7 +117,7 @@ pub fn share_buffers(graph: &Graph, schedule: &Schedule, settings: AliasSettings
         join_in_place(graph, schedule, &mut groups, &mut joins);
         joins.sort_by_key(|join| schedule.step_of(join.op));
     }
-    groups.into_map(graph, constant_derived, joins)
+    groups.into_map(graph, schedule, constant_derived, joins)
 }
 
 /// Tensors whose op reads only weights, constants and other such tensors: computed once, then static.
@@ -152,12 +152,16 @@ fn join_in_place(graph: &Graph, schedule: &Schedule, groups: &mut Groups, joins:
         let step = schedule.step_of(id);
         let pairs: Vec<(TensorId, TensorId)> = match &op.in_place {
             InPlace::No => continue,
-            InPlace::AnyInput => op.outputs.first().map(|&output| op.inputs.iter().map(move |&input| (input, output))).into_iter().flatten().collect(),
+            InPlace::AnyInput => {
+                op.outputs.first().map(|&output| op.inputs.iter().map(move |&input| (input, output))).into_iter().flatten().collect()
+            }
             InPlace::Pairs(pairs) => pairs.clone(),
         };
+        // Outputs of this op that have a place already; an input's storage is given away once.
         let mut taken: Vec<TensorId> = Vec::new();
         for (input, output) in pairs {
-            if !taken.contains(&output) && groups.may_overwrite(graph, input, output, step) && groups.join(input, output) {
+            let is_gone = taken.iter().any(|&other| other == output || groups.find(other) == groups.find(input));
+            if !is_gone && groups.may_overwrite(graph, input, output, step) && groups.join(input, output) {
                 taken.push(output);
                 joins.push(Join { op: id, input, output, kind: JoinKind::InPlace });
             }
@@ -233,10 +237,11 @@ impl Groups {
         let (source, target) = (self.root[from.index()], self.root[to.index()]);
         let same_size = source.bytes.is_some() && source.bytes == graph.tensor(output).bytes;
         let last_read_here = source.lifetime.is_some_and(|lifetime| lifetime.end == step + 1);
-        from != to && !source.is_static && !target.is_static && !source.is_pinned && same_size && last_read_here
+        let born_here = target.lifetime.is_some_and(|lifetime| lifetime.start == step);
+        from != to && !source.is_static && !target.is_static && !source.is_pinned && same_size && last_read_here && born_here
     }
 
-    fn into_map(mut self, graph: &Graph, constant_derived: Vec<bool>, joins: Vec<Join>) -> BufferMap {
+    fn into_map(mut self, graph: &Graph, schedule: &Schedule, constant_derived: Vec<bool>, joins: Vec<Join>) -> BufferMap {
         let mut members: Vec<Vec<TensorId>> = vec![Vec::new(); self.parent.len()];
         for tensor in graph.tensor_ids() {
             members[self.find(tensor).index()].push(tensor);
@@ -264,7 +269,7 @@ impl Groups {
         }
         buffers.sort_by_key(|buffer| (buffer.lifetime.start, buffer.tensors[0]));
         for (index, buffer) in buffers.iter_mut().enumerate() {
-            buffer.tensors.sort_by_key(|&tensor| graph.producer(tensor).map(OpId::index));
+            buffer.tensors.sort_by_key(|&tensor| graph.producer(tensor).map(|op| schedule.step_of(op)));
             for tensor in &buffer.tensors {
                 storage[tensor.index()] = Storage::Planned(BufferId::new(index));
             }

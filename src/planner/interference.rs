@@ -37,10 +37,7 @@ impl Interference {
     #[must_use]
     pub fn new(problem: &Problem) -> Self {
         let lifetimes: Vec<Lifetime> = problem.buffers().iter().map(|buffer| buffer.lifetime).collect();
-        let mut starts: Vec<u64> = lifetimes.iter().map(|lifetime| lifetime.start).collect();
-        let mut ends: Vec<u64> = lifetimes.iter().map(|lifetime| lifetime.end).collect();
-        starts.sort_unstable();
-        ends.sort_unstable();
+        let (starts, ends) = sorted_ends(problem);
         Self { lifetimes, starts, ends, index: IntervalIndex::full(problem) }
     }
 
@@ -53,16 +50,7 @@ impl Interference {
     /// How many pairs of buffers are live together. Time O(n log n).
     #[must_use]
     pub fn n_conflicts(&self) -> u64 {
-        // Every buffer conflicts with the ones live when it starts, each pair counted at the later start.
-        let mut n_ended = 0;
-        let mut conflicts = 0;
-        for (n_started, &start) in self.starts.iter().enumerate() {
-            while self.ends[n_ended] <= start {
-                n_ended += 1;
-            }
-            conflicts += (n_started - n_ended) as u64;
-        }
-        conflicts
+        live_before_each_start(&self.starts, &self.ends).map(|(n_live, _)| n_live as u64).sum()
     }
 
     /// Conflicts over all pairs, from 0 to 1; 0 with fewer than two buffers.
@@ -118,19 +106,37 @@ impl Interference {
     /// That is the size of the largest clique, and the fewest slots that any slot plan can use.
     #[must_use]
     pub fn largest_clique(&self) -> (usize, u64) {
-        let mut best = (0, 0);
-        let mut n_ended = 0;
-        for (n_started, &start) in self.starts.iter().enumerate() {
-            while self.ends[n_ended] <= start {
-                n_ended += 1;
-            }
-            let live = n_started + 1 - n_ended;
-            if live > best.0 {
-                best = (live, start);
-            }
-        }
-        best
+        let larger = |best: (usize, u64), (n_live, step): (usize, u64)| if n_live + 1 > best.0 { (n_live + 1, step) } else { best };
+        live_before_each_start(&self.starts, &self.ends).fold((0, 0), larger)
     }
+}
+
+/// How many pairs of buffers are live together, without building the rest. Time O(n log n).
+#[must_use]
+pub fn n_conflicts(problem: &Problem) -> u64 {
+    let (starts, ends) = sorted_ends(problem);
+    live_before_each_start(&starts, &ends).map(|(n_live, _)| n_live as u64).sum()
+}
+
+fn sorted_ends(problem: &Problem) -> (Vec<u64>, Vec<u64>) {
+    let mut starts: Vec<u64> = problem.buffers().iter().map(|buffer| buffer.lifetime.start).collect();
+    let mut ends: Vec<u64> = problem.buffers().iter().map(|buffer| buffer.lifetime.end).collect();
+    starts.sort_unstable();
+    ends.sort_unstable();
+    (starts, ends)
+}
+
+/// For every birth in order: how many buffers that came before it are live, and its step.
+///
+/// Summed up, that counts each conflict once, at the later birth.
+fn live_before_each_start<'a>(starts: &'a [u64], ends: &'a [u64]) -> impl Iterator<Item = (usize, u64)> + 'a {
+    let mut n_ended = 0;
+    starts.iter().enumerate().map(move |(n_started, &start)| {
+        while ends[n_ended] <= start {
+            n_ended += 1;
+        }
+        (n_started - n_ended, start)
+    })
 }
 
 /// The interference graph as a graph, or `None` beyond the limits. Time and space O(nodes + edges).

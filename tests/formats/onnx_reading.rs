@@ -62,12 +62,18 @@ fn an_unknown_operator_leaves_its_outputs_unknown_and_says_so() {
 fn what_a_body_reads_from_outside_is_read_by_its_op() {
     let branch = |name: &str, kind: &str, from: &str| body(&[node(kind, &[from], &[name], &[])], &[], &[], &[value(name, FLOAT, &[])]);
     let nested = body(
-        &[node("If", &["flag"], &["deep"], &[graph_attribute("then_branch", &branch("t2", "Relu", "b")), graph_attribute("else_branch", &branch("e2", "Relu", "x"))])],
+        &[node(
+            "If",
+            &["flag"],
+            &["deep"],
+            &[graph_attribute("then_branch", &branch("t2", "Relu", "b")), graph_attribute("else_branch", &branch("e2", "Relu", "x"))],
+        )],
         &[],
         &[],
         &[value("deep", FLOAT, &[])],
     );
-    let conditional = node("If", &["flag"], &["y"], &[graph_attribute("then_branch", &branch("t", "Sigmoid", "a")), graph_attribute("else_branch", &nested)]);
+    let conditional =
+        node("If", &["flag"], &["y"], &[graph_attribute("then_branch", &branch("t", "Sigmoid", "a")), graph_attribute("else_branch", &nested)]);
     let nodes = [node("MatMul", &["x", "x"], &["a"], &[]), node("MatMul", &["a", "x"], &["b"], &[]), conditional];
     let inputs = [value("x", FLOAT, &[Dim::Is(4), Dim::Is(4)]), value("flag", BOOL, &[])];
     let workload = read(&model(17, &body(&nodes, &[], &inputs, &[value("y", FLOAT, &[])])), &[]);
@@ -107,13 +113,15 @@ fn a_loop_needs_its_number_of_rounds() {
 #[test]
 fn initialisers_listed_as_inputs_are_parameters() {
     let workload = open(&path("tests/data/onnx/light_squeezenet.onnx"), &[]).expect("a model of IR version 3");
-    let inputs: Vec<&str> = graph(&workload).tensors().iter().filter(|tensor| tensor.role == Role::GraphInput).map(|tensor| tensor.name.as_str()).collect();
+    let inputs: Vec<&str> =
+        graph(&workload).tensors().iter().filter(|tensor| tensor.role == Role::GraphInput).map(|tensor| tensor.name.as_str()).collect();
     assert_eq!(inputs, ["data_0"]);
 }
 
 #[test]
 fn empty_names_are_no_tensors() {
-    let nodes = [node("Clip", &["x", "", "high"], &["a"], &[]), node("MaxPool", &["i"], &["p", ""], &[]), node("LSTM", &["q", "w", "r"], &["", "h"], &[])];
+    let nodes =
+        [node("Clip", &["x", "", "high"], &["a"], &[]), node("MaxPool", &["i"], &["p", ""], &[]), node("LSTM", &["q", "w", "r"], &["", "h"], &[])];
     let inputs = [value("x", FLOAT, &[Dim::Is(8)]), value("high", FLOAT, &[]), value("i", FLOAT, &[Dim::Is(1)]), value("q", FLOAT, &[Dim::Is(1)])];
     let weights = [tensor("w", FLOAT, &[1], &[]), tensor("r", FLOAT, &[1], &[])];
     let workload = read(&model(17, &body(&nodes, &weights, &inputs, &[])), &[]);
@@ -147,7 +155,12 @@ fn storage_classes_follow_the_operator() {
     assert!(op(&workload, "Relu").in_place == InPlace::AnyInput && op(&workload, "Softmax").in_place == InPlace::AnyInput);
     assert!(op(&workload, "MatMul").in_place == InPlace::No && op(&workload, "Transpose").views.is_empty());
     let map = &prepared(&workload, true, Io::Static).context.expect("a graph").map;
-    let is_dynamic: Vec<bool> = ["f", "g"].map(|name| graph(&workload).tensor_ids().find(|&id| graph(&workload).tensor(id).name == name)).into_iter().flatten().map(|id| map.is_dynamic(id)).collect();
+    let is_dynamic: Vec<bool> = ["f", "g"]
+        .map(|name| graph(&workload).tensor_ids().find(|&id| graph(&workload).tensor(id).name == name))
+        .into_iter()
+        .flatten()
+        .map(|id| map.is_dynamic(id))
+        .collect();
     assert_eq!(is_dynamic, [true, false], "chance is no constant, a transposed weight is one");
 }
 

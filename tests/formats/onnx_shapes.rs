@@ -39,7 +39,8 @@ fn every_shape_is_the_executed_one() {
 fn no_bound_model_needs_a_warning_about_sizes() {
     for (name, model) in models() {
         let workload = open_model(&model);
-        let about_sizes: Vec<&str> = workload.warnings.iter().map(|warning| warning.message.as_str()).filter(|text| text.contains("not known")).collect();
+        let about_sizes: Vec<&str> =
+            workload.warnings.iter().map(|warning| warning.message.as_str()).filter(|text| text.contains("not known")).collect();
         assert!(about_sizes.is_empty(), "{name}: {about_sizes:?}");
         assert!(workload.symbolic_dims.iter().all(|dim| !dim.is_default), "{name}: {:?}", workload.symbolic_dims);
     }

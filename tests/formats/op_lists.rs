@@ -119,6 +119,9 @@ fn an_unknown_field_or_size_is_a_warning() {
                     "ops": [{ "op": "conv", "inputs": ["x"], "outputs": ["y"] }] }"#;
     let workload = parse("odd.json", text.as_bytes()).expect("readable");
     let warnings: Vec<String> = workload.warnings.iter().map(ToString::to_string).collect();
-    assert!(warnings.iter().any(|warning| warning.contains("dtpye")) && warnings.iter().any(|warning| warning.contains("size is not known")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.contains("dtpye")) && warnings.iter().any(|warning| warning.contains("size is not known")),
+        "{warnings:?}"
+    );
     assert!(graph(&workload).tensors()[1].bytes.is_none());
 }

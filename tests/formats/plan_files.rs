@@ -27,7 +27,10 @@ fn a_plan_reads_back_as_it_was_written() {
     let plan = naive(&prepared);
     let text = plan_to_json(&prepared, &plan);
     let file = plan_from_json(&text).expect("what was written");
-    assert_eq!((file.file.as_str(), file.in_place.as_deref(), file.io.as_deref(), file.align), ("mobilenet_v2.onnx", Some("on"), Some("static"), Some(1)));
+    assert_eq!(
+        (file.file.as_str(), file.in_place.as_deref(), file.io.as_deref(), file.align),
+        ("mobilenet_v2.onnx", Some("on"), Some("static"), Some(1))
+    );
     assert_eq!(file.order.len(), prepared.n_ops);
     let again = file.for_problem(&prepared).expect("the same problem");
     assert_eq!((again.offsets, again.slots, again.arena_bytes), (plan.offsets, plan.slots, plan.arena_bytes));

@@ -73,7 +73,8 @@ pub(crate) fn graph(workload: &Workload) -> &Graph {
 
 /// The problem with alignment 1.
 pub(crate) fn prepared(workload: &Arc<Workload>, in_place: bool, io: Io) -> Prepared {
-    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None }).expect("a problem that adds up")
+    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None })
+        .expect("a problem that adds up")
 }
 
 /// Buffers, naive total and peak; the peak by a sweep of its own, beside the planner's.

@@ -5,8 +5,12 @@ use arenascope_planner::alias::Io;
 use crate::support::{models, open_model, totals};
 
 /// A reference's variant and the settings that make it.
-const VARIANTS: [(&str, bool, Io); 4] =
-    [("internal_view", false, Io::Static), ("internal_inplace_view", true, Io::Static), ("io_view", false, Io::Arena), ("io_inplace_view", true, Io::Arena)];
+const VARIANTS: [(&str, bool, Io); 4] = [
+    ("internal_view", false, Io::Static),
+    ("internal_inplace_view", true, Io::Static),
+    ("io_view", false, Io::Arena),
+    ("io_inplace_view", true, Io::Arena),
+];
 
 #[test]
 fn every_total_is_the_references() {
@@ -15,7 +19,11 @@ fn every_total_is_the_references() {
         for (variant, in_place, io) in VARIANTS {
             assert_eq!(totals(&workload, in_place, io), model.variants[variant], "{name}: {variant}");
         }
-        assert_eq!(totals(&workload, true, Io::Static).naive, model.variants["internal"].naive, "{name}: the naive total counts each tensor for itself");
+        assert_eq!(
+            totals(&workload, true, Io::Static).naive,
+            model.variants["internal"].naive,
+            "{name}: the naive total counts each tensor for itself"
+        );
     }
 }
 

@@ -69,6 +69,18 @@ fn a_three_gigabyte_file_of_zeros_costs_nothing() {
 }
 
 #[test]
+fn text_that_turns_into_three_gigabytes_of_zeros_is_left_early() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, head) in [("zeros.csv", "id,lower,upper,size\na,0,1,4\n"), ("zeros.json", "{ \"format\": \"op-list-v1\",")] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, head.repeat(400)).expect("a temporary file");
+        std::fs::OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(3 << 30)).expect("a sparse file");
+        let message = open(&file, &[]).expect_err("zeros are no text").to_string();
+        assert_good_message(&message, name);
+    }
+}
+
+#[test]
 fn weights_of_three_gigabytes_are_skipped() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("large.onnx");

@@ -139,6 +139,19 @@ pub fn icon_font(size: f32) -> FontId {
     FontId::new(size, FontFamily::Name(family.into()))
 }
 
+/// The file of a family whose font the program brings along, for pictures that carry their fonts.
+#[must_use]
+pub fn font_file(family: &str) -> Option<&'static [u8]> {
+    match family {
+        "regular" => Some(INTER_REGULAR),
+        "medium" => Some(INTER_MEDIUM),
+        "semibold" => Some(INTER_SEMIBOLD),
+        "icons" => Some(PHOSPHOR),
+        "icons-bold" => Some(PHOSPHOR_BOLD),
+        _ => None,
+    }
+}
+
 /// All families: Inter, then icons, then egui's own fonts, then Chinese.
 ///
 /// Icons come before egui's fonts because those have glyphs of their own in the private area.

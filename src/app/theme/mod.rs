@@ -8,7 +8,7 @@ mod tests;
 mod tokens;
 mod visuals;
 
-pub use fonts::{Weight, definitions, font, icon_font};
+pub use fonts::{Weight, definitions, font, font_file, icon_font};
 pub use icons::ALL_ICONS;
 pub use palette::{Pattern, RAMP_FLOOR_BYTES, alpha, contrast, mix, role_pattern, size_position, slot_pattern};
 pub use tokens::{ThemeKind, Tokens, TypeScale, motion, radius, space, stroke};

@@ -89,7 +89,9 @@ impl<'o> Binder<'o> {
         if !text.contains(['+', '*']) {
             return None;
         }
-        let is_symbol = |factor: &str| factor.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && factor.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let is_symbol = |factor: &str| {
+            factor.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && factor.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
         let is_factor = |factor: &str| is_symbol(factor) || factor.parse::<u64>().is_ok();
         let terms: Vec<Vec<&str>> = text.split('+').map(|term| term.split('*').map(str::trim).collect()).collect();
         if terms.iter().flatten().any(|factor| !is_factor(factor)) {
@@ -116,9 +118,8 @@ impl<'o> Binder<'o> {
         let known: Vec<String> = self.dims.iter().map(|dim| one_line(&dim.name)).collect();
         let known = if known.is_empty() { "no open dimension".to_owned() } else { known.join(", ") };
         let unused = self.options.iter().zip(&self.used).filter(|((name, _), used)| !**used && name != "*");
-        let unused = unused.map(|((name, value), _)| {
-            Warning::general(format!("--dim {}={value} has no effect: the file has {known}", one_line(name)))
-        });
+        let unused =
+            unused.map(|((name, value), _)| Warning::general(format!("--dim {}={value} has no effect: the file has {known}", one_line(name))));
         let warnings = assumed.chain(unused).collect();
         (self.dims, warnings)
     }

@@ -208,7 +208,11 @@ impl<'m> Builder<'m> {
         }
         #[expect(clippy::cast_precision_loss, reason = "a fraction for a progress bar")]
         let fraction = step as f64 / self.ops.len().max(1) as f64;
-        control.report(Progress { what: format!("working out the shapes of {}", self.origin.file), fraction: Some(fraction), best_arena_bytes: None });
+        control.report(Progress {
+            what: format!("working out the shapes of {}", self.origin.file),
+            fraction: Some(fraction),
+            best_arena_bytes: None,
+        });
         Ok(())
     }
 

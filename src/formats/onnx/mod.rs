@@ -1,7 +1,7 @@
 //! ONNX models: the user's own graph, with every shape that can be known.
 //!
-//! A file is read in one pass without its weights ([`wire`], [`parse`], [`tensor_data`]), open dimensions become numbers
-//! ([`bind`]), ops get their storage rules ([`classes`]), and one walk works out every shape ([`infer`], [`rules`]).
+//! A file is read in one pass without its weights (`wire`, `parse`, `tensor_data`), open dimensions become numbers
+//! (`bind`), ops get their storage rules (`classes`), and one walk works out every shape (`infer`, `rules`).
 //! Declared shapes of inner values and of outputs are not used: exporters leave stale and symbolic ones behind.
 
 mod bind;
@@ -36,7 +36,12 @@ pub(crate) fn looks_like_a_model(head: &[u8]) -> bool {
 }
 
 /// Reads a model. Time and space in proportion to its ops, not to its weights.
-pub(crate) fn read<R: Read + Seek>(origin: &Origin, source: BufReader<R>, options: &ReadOptions, control: &Control<'_>) -> Result<Workload, FormatError> {
+pub(crate) fn read<R: Read + Seek>(
+    origin: &Origin,
+    source: BufReader<R>,
+    options: &ReadOptions,
+    control: &Control<'_>,
+) -> Result<Workload, FormatError> {
     let mut reader = wire::Reader::new(origin, source);
     let model = parse::model(&mut reader, control)?;
     build::workload(origin, &model, options, control)

@@ -364,7 +364,13 @@ pub(super) fn ints<R: Read + Seek>(reader: &mut Reader<'_, R>, field: Field, end
 }
 
 /// As [`ints`], for 32-bit floats.
-pub(super) fn floats<R: Read + Seek>(reader: &mut Reader<'_, R>, field: Field, end: u64, limit: usize, into: &mut Vec<f64>) -> Result<(), FormatError> {
+pub(super) fn floats<R: Read + Seek>(
+    reader: &mut Reader<'_, R>,
+    field: Field,
+    end: u64,
+    limit: usize,
+    into: &mut Vec<f64>,
+) -> Result<(), FormatError> {
     match field.wire {
         Wire::Fixed32 => push_limited(f64::from(reader.f32(end)?), limit, into),
         Wire::Length => {

@@ -96,7 +96,12 @@ fn elements<R: Read + Seek>(reader: &mut Reader<'_, R>, tensor: &TensorDef, payl
 fn decode(dtype: Dtype, bytes: &[u8]) -> Option<Data> {
     macro_rules! each {
         ($variant:ident, $read:ty, $wide:expr) => {
-            Data::$variant(bytes.chunks_exact(size_of::<$read>()).map(|chunk| chunk.try_into().map(<$read>::from_le_bytes).ok().and_then($wide)).collect::<Option<_>>()?)
+            Data::$variant(
+                bytes
+                    .chunks_exact(size_of::<$read>())
+                    .map(|chunk| chunk.try_into().map(<$read>::from_le_bytes).ok().and_then($wide))
+                    .collect::<Option<_>>()?,
+            )
         };
     }
     Some(match dtype {

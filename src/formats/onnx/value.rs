@@ -136,7 +136,10 @@ impl Fact {
     /// The same value with its elements, if they are as many as the shape says and fit the type.
     pub(super) fn with(mut self, data: Option<Data>) -> Self {
         let expected = self.elements();
-        self.data = data.filter(|data| Some(data.len() as u64) == expected && data.len() as u64 <= MAX_ELEMENTS).and_then(|data| data.held_as(self.dtype)).map(Rc::new);
+        self.data = data
+            .filter(|data| Some(data.len() as u64) == expected && data.len() as u64 <= MAX_ELEMENTS)
+            .and_then(|data| data.held_as(self.dtype))
+            .map(Rc::new);
         self
     }
 

@@ -57,7 +57,12 @@ fn parse(origin: &Origin, text: &str) -> Result<FileEntry, FormatError> {
         return Ok(file);
     }
     let what = format!("`{}` is not `{VERSION}`", one_line(&file.format));
-    Err(FormatError::Entry { path: origin.path.clone(), place: "field `format`".to_owned(), what, advice: format!("write \"format\": \"{VERSION}\"") })
+    Err(FormatError::Entry {
+        path: origin.path.clone(),
+        place: "field `format`".to_owned(),
+        what,
+        advice: format!("write \"format\": \"{VERSION}\""),
+    })
 }
 
 fn is_plan(text: &str) -> bool {
@@ -82,8 +87,15 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(origin: &'a Origin, file: &FileEntry) -> Result<Self, FormatError> {
-        let mut builder =
-            Self { origin, tensors: Vec::new(), by_id: HashMap::new(), by_name: HashMap::new(), alias_of: Vec::new(), roots: Vec::new(), warnings: Vec::new() };
+        let mut builder = Self {
+            origin,
+            tensors: Vec::new(),
+            by_id: HashMap::new(),
+            by_name: HashMap::new(),
+            alias_of: Vec::new(),
+            roots: Vec::new(),
+            warnings: Vec::new(),
+        };
         builder.warn_of_unknown_fields("file", file.other.keys());
         for entry in &file.tensors {
             builder.tensor(entry)?;
@@ -121,7 +133,9 @@ impl<'a> Builder<'a> {
         self.warn_of_unknown_fields(&place, entry.other.keys());
         let dtype = match &entry.dtype {
             None => Dtype::Unknown,
-            Some(text) => dtype(text).ok_or_else(|| self.broken(&place, format!("unknown dtype `{}`", one_line(text)), "write for example `float32`"))?,
+            Some(text) => {
+                dtype(text).ok_or_else(|| self.broken(&place, format!("unknown dtype `{}`", one_line(text)), "write for example `float32`"))?
+            }
         };
         let bytes = self.size(entry, dtype, &place)?;
         let unknown_because = if bytes.is_some() { String::new() } else { "the file gives neither `bytes` nor both `dtype` and `shape`".to_owned() };

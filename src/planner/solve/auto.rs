@@ -14,37 +14,41 @@
 
 use super::{Request, SolveError, find_strategy};
 use crate::check::check;
-use crate::interference::Interference;
+use crate::control::Progress;
+use crate::interference::n_conflicts;
 use crate::plan::{Plan, Status};
 
-/// What is tried, in this order.
-const CANDIDATES: [&str; 7] = ["lowest-floor", "hot-core", "greedy-size", "first-fit", "slots-by-size", "slots-by-birth", "refcount"];
-
-/// The strategies whose time grows with the number of conflicts.
-const GROWS_WITH_CONFLICTS: [&str; 4] = ["hot-core", "greedy-size", "first-fit", "slots-by-size"];
-
-/// Conflicts beyond which they are left out; a few seconds each.
-const MAX_CONFLICTS: u64 = 100_000_000;
+/// What is tried, in this order, and the number of conflicts beyond which it is left out: ten to thirty seconds each.
+const CANDIDATES: [(&str, u64); 7] = [
+    ("lowest-floor", 1_000_000_000),
+    ("hot-core", 100_000_000),
+    ("greedy-size", 200_000_000),
+    ("first-fit", 10_000_000_000),
+    ("slots-by-size", 1_000_000_000),
+    ("slots-by-birth", u64::MAX),
+    ("refcount", u64::MAX),
+];
 
 pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
+    let n_conflicts = n_conflicts(request.problem);
     let mut best: Option<Plan> = None;
     let mut n_tried = 0;
     let mut skipped: Vec<&str> = Vec::new();
-    let mut n_conflicts = None;
-    for name in CANDIDATES {
-        if best.as_ref().is_some_and(|best| best.arena_bytes <= request.bound_bytes) {
+    for (name, max_conflicts) in CANDIDATES {
+        let best_bytes = best.as_ref().map(|best| best.arena_bytes);
+        if best_bytes.is_some_and(|bytes| bytes <= request.bound_bytes) {
             break;
         }
-        if GROWS_WITH_CONFLICTS.contains(&name) && *n_conflicts.get_or_insert_with(|| Interference::new(request.problem).n_conflicts()) > MAX_CONFLICTS {
+        if n_conflicts > max_conflicts {
             skipped.push(name);
             continue;
         }
         let Some(strategy) = find_strategy(name) else { continue };
+        request.control.report(Progress { what: format!("trying {name}"), fraction: None, best_arena_bytes: best_bytes });
         match request.run(strategy) {
             Ok(plan) => {
                 n_tried += 1;
-                let is_smaller = best.as_ref().is_none_or(|best| plan.arena_bytes < best.arena_bytes);
-                if is_smaller && check(request.problem, &plan).is_valid() {
+                if best_bytes.is_none_or(|bytes| plan.arena_bytes < bytes) && check(request.problem, &plan).is_valid() {
                     best = Some(plan);
                 }
             }
@@ -65,7 +69,7 @@ fn explain(plan: &Plan, n_tried: usize, skipped: &[&str], request: &Request<'_>)
         return format!("{name}{detail} reaches the lower bound, so no plan can be smaller");
     }
     let gap = (plan.arena_bytes as f64 / request.bound_bytes as f64 - 1.0) * 100.0;
-    let skipped = if skipped.is_empty() { String::new() } else { format!("; {} left out because of the number of conflicts", skipped.join(", ")) };
+    let skipped = if skipped.is_empty() { String::new() } else { format!("; too many conflicts for {}", skipped.join(", ")) };
     let stopped = if request.control.is_stopped() { ", stopped early" } else { "" };
     format!("{name}{detail} is the smallest of {n_tried} plans, {gap:.3} % above the lower bound{stopped}{skipped}")
 }

@@ -38,13 +38,14 @@ const ORDERS: [&str; 14] = ["TC", "TKW", "LW", "TL", "TWA", "TAW", "OZ", "WAT", 
 /// Shares of the bound in per cent; no single one is safe (measured on the PanGu and S_1 instances).
 const SHARES_PERCENT: [u64; 4] = [90, 95, 85, 80];
 
-/// Looks at floors per core, after which no further order is begun; one to three seconds.
+/// Looks at floors after which no core gets more than one order; one to three seconds.
 const LOOK_BUDGET: u64 = 30_000_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
     let whole = parts(problem, problem.ids().collect());
     let by_size = by_size(problem);
+    let mut looks = Looks { left: LOOK_BUDGET };
     let mut best: Option<Plan> = None;
     for share in SHARES_PERCENT {
         if best.as_ref().is_some_and(|best| best.arena_bytes <= request.bound_bytes) {
@@ -52,7 +53,7 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         }
         let core = core(problem, &whole, request.bound_bytes / 100 * share);
         let below = best.as_ref().map_or(u64::MAX, |best| best.arena_bytes);
-        match plan_around(request, core, &by_size, below) {
+        match plan_around(request, core, &by_size, below, &mut looks) {
             Ok(Some(offsets)) => {
                 let mut plan = Plan::from_offsets(STRATEGY.name, problem, offsets);
                 plan.note = Some(format!("core: steps with at least {share} % of the lower bound"));
@@ -80,13 +81,18 @@ fn core(problem: &Problem, whole: &[Part], hot_bytes: u64) -> Vec<BufferId> {
 }
 
 /// Plans the core, then the rest; `None` if that does not end below `below`.
-fn plan_around(request: &Request<'_>, core: Vec<BufferId>, by_size: &[BufferId], below: u64) -> Result<Option<Vec<u64>>, SolveError> {
+fn plan_around(
+    request: &Request<'_>,
+    core: Vec<BufferId>,
+    by_size: &[BufferId],
+    below: u64,
+    looks: &mut Looks,
+) -> Result<Option<Vec<u64>>, SolveError> {
     let problem = request.problem;
     let mut filling = Filling::new(problem);
     let mut is_placed = vec![false; problem.n_buffers()];
-    let mut looks = Looks { left: LOOK_BUDGET };
     for part in parts(problem, core) {
-        let placed = best_of_orders(&part, &ORDERS, request.bound_bytes, &mut looks, request.control).ok_or(SolveError::Stopped)?;
+        let placed = best_of_orders(&part, &ORDERS, request.bound_bytes, looks, request.control).ok_or(SolveError::Stopped)?;
         if placed.bytes >= below {
             return Ok(None);
         }

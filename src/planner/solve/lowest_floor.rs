@@ -46,6 +46,9 @@ const ORDERS: [&str; 14] = ["TAW", "Z", "TWA", "TZ", "WAT", "OZ", "U", "UZ", "UW
 /// Looks at floors after which no further order is begun; one to two seconds.
 const LOOK_BUDGET: u64 = 30_000_000;
 
+/// Items of a part whose orders take long enough to be told about; chosen by eye.
+const WORTH_REPORTING: usize = 5_000;
+
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
     let mut offsets = vec![0; problem.n_buffers()];
@@ -85,13 +88,7 @@ pub(super) struct Placed {
 /// The best placement over `orders`; ends at `enough_bytes`, when the looks are used up, or when stopped.
 ///
 /// The first order is always finished; `None` only if the caller stops before that.
-pub(super) fn best_of_orders(
-    part: &Part,
-    orders: &[&'static str],
-    enough_bytes: u64,
-    looks: &mut Looks,
-    control: &Control<'_>,
-) -> Option<Placed> {
+pub(super) fn best_of_orders(part: &Part, orders: &[&'static str], enough_bytes: u64, looks: &mut Looks, control: &Control<'_>) -> Option<Placed> {
     let enough_bytes = enough_bytes.max(part.bound_bytes());
     let mut sorter = Orders::new(part);
     let mut best: Option<Placed> = None;
@@ -106,7 +103,9 @@ pub(super) fn best_of_orders(
         looks.left = looks.left.saturating_sub(descent.n_looks);
         if let Some(offsets) = offsets {
             let bytes = offsets.iter().zip(&part.bytes).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0);
-            control.report(Progress { what: format!("lowest floor, order {order}"), fraction: None, best_arena_bytes: None });
+            if part.n_items() >= WORTH_REPORTING {
+                control.report(Progress { what: format!("lowest floor, order {order} done"), fraction: None, best_arena_bytes: None });
+            }
             best = Some(Placed { offsets, bytes, order });
         } else if control.is_stopped() {
             break;

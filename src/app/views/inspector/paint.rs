@@ -225,7 +225,7 @@ fn row(ui: &mut Ui, ctx: &ViewCtx<'_>, row: &Row) {
         swatch(ui, ctx, at, buffer);
         left = at.right() + 8.0;
     }
-    let mut put = |text: &str, font: FontId, colour, from: f32, to: f32| {
+    let put = |text: &str, font: FontId, colour, from: f32, to: f32| {
         let galley = one_line(ui, text, font, colour, to - from);
         let size = galley.size();
         ui.painter().galley(pos2(from, rect.center().y - size.y / 2.0), galley, colour);

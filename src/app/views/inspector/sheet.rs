@@ -3,7 +3,7 @@
 //! A sheet is made once per selection and drawn every frame, so nothing here may depend on egui.
 
 use arenascope_planner::graph::Role;
-use arenascope_planner::ids::{BufferId, OpId, SlotId, TensorId};
+use arenascope_planner::ids::{BufferId, OpId, SlotId};
 
 use crate::selection::Item;
 
@@ -143,11 +143,6 @@ pub(super) fn to_op(op: OpId, kind: &str) -> Piece {
 /// A link to a slot.
 pub(super) fn to_slot(slot: SlotId) -> Piece {
     Piece::Link(format!("slot {}", slot.0), Item::Slot(slot))
-}
-
-/// A link to a tensor.
-pub(super) fn to_tensor(tensor: TensorId, name: &str) -> Piece {
-    Piece::Link(crate::text::middle_cut(name, 40), Item::Tensor(tensor))
 }
 
 pub(super) fn strong(text: impl Into<String>) -> Piece {

@@ -213,7 +213,7 @@ impl InterferenceState {
     }
 
     fn camera_gestures(&mut self, ui: &Ui, ctx: &ViewCtx<'_>, area: Rect) -> Response {
-        let response = ui.interact(area, Id::new("interference-graph"), Sense::click_and_drag());
+        let response = ui.interact(area, Id::unique("interference-graph"), Sense::click_and_drag());
         if response.dragged_by(PointerButton::Primary) {
             ui.ctx().set_cursor_icon(CursorIcon::Grabbing);
             self.camera.pan_by(area, response.drag_delta());
@@ -238,7 +238,7 @@ impl InterferenceState {
         let known = self.ego.take().filter(|known| Arc::ptr_eq(&known.planned, ctx.planned) && known.ego.centre == centre && known.rows == rows);
         let known = known.unwrap_or_else(|| KnownEgo { planned: Arc::clone(ctx.planned), rows, ego: Ego::new(ctx.planned, centre, MAX_NEIGHBOURS, rows) });
         let ego = &self.ego.insert(known).ego;
-        let response = ui.interact(area, Id::new("interference-ego"), Sense::click());
+        let response = ui.interact(area, Id::unique("interference-ego"), Sense::click());
         let n_drawn = (ego.before.len() + ego.after.len()) as u64;
         let n = n_drawn + ego.n_left_out;
         let label = format!("Interference of #{}: {} of {facts}", centre.0, text::counted(n, "neighbour", "neighbours"));

@@ -51,7 +51,11 @@ fn range(call: &Call<'_>) -> Facts {
         return Err(Gap::from("a step of 0"));
     }
     let step = i128::from(step);
-    let count = if (distance > 0) == (step > 0) { u64::try_from(distance.unsigned_abs().div_ceil(step.unsigned_abs())).map_err(|_| Gap::from("it is too long"))? } else { 0 };
+    let count = if (distance > 0) == (step > 0) {
+        u64::try_from(distance.unsigned_abs().div_ceil(step.unsigned_abs())).map_err(|_| Gap::from("it is too long"))?
+    } else {
+        0
+    };
     let element = |at: u64| i64::try_from(i128::from(start) + i128::from(at) * step).ok();
     let data = small(Some(count)).filter(|_| call.may_evaluate).and_then(|_| (0..count).map(element).collect::<Option<_>>()).map(Data::Ints);
     Ok(vec![Fact::known(dtype, vec![count])?.with(data)])

@@ -92,13 +92,19 @@ fn scattered_nd(call: &Call<'_>) -> Option<Data> {
     let (Data::Ints(values), Data::Ints(indices), Data::Ints(updates)) = (call.data(0)?, call.data(1)?, call.data(2)?) else { return None };
     let input = call.shape(0).ok()?;
     let own = strides(input)?;
-    if call.text("reduction").is_some_and(|reduction| reduction != "none") || call.shape(1).ok()?.last().copied() != Some(input.len() as u64) || input.is_empty() {
+    if call.text("reduction").is_some_and(|reduction| reduction != "none")
+        || call.shape(1).ok()?.last().copied() != Some(input.len() as u64)
+        || input.is_empty()
+    {
         return None;
     }
     let mut values = values.clone();
     for (at, &update) in indices.chunks_exact(input.len()).zip(updates) {
-        let element: usize =
-            at.iter().enumerate().map(|(axis, &index)| Some(normal_axis(index, usize::try_from(input[axis]).ok()?).ok()? * own[axis])).sum::<Option<usize>>()?;
+        let element: usize = at
+            .iter()
+            .enumerate()
+            .map(|(axis, &index)| Some(normal_axis(index, usize::try_from(input[axis]).ok()?).ok()? * own[axis]))
+            .sum::<Option<usize>>()?;
         *values.get_mut(element)? = update;
     }
     Some(Data::Ints(values))

@@ -215,7 +215,8 @@ fn depth_to_space(call: &Call<'_>) -> Facts {
 fn space_to_depth(call: &Call<'_>) -> Facts {
     let block = block_size(call)?;
     let [batch, channels, height, width] = four(call)?;
-    let depth = block.checked_mul(block).and_then(|area| channels.checked_mul(area)).ok_or_else(|| Gap::from("a dimension does not fit into 64 bits"))?;
+    let depth =
+        block.checked_mul(block).and_then(|area| channels.checked_mul(area)).ok_or_else(|| Gap::from("a dimension does not fit into 64 bits"))?;
     Ok(vec![Fact::known(call.dtype(0)?, vec![batch, depth, height / block, width / block])?])
 }
 

@@ -8,7 +8,13 @@ use crate::onnx::value::{Fact, Gap, dtype_of};
 
 pub(super) fn find(kind: &str) -> Option<Rule> {
     Some(match kind {
-        "GroupNormalization" | "InstanceNormalization" | "LRN" | "LpNormalization" | "MeanVarianceNormalization" | "RMSNormalization" | "RotaryEmbedding" => same,
+        "GroupNormalization"
+        | "InstanceNormalization"
+        | "LRN"
+        | "LpNormalization"
+        | "MeanVarianceNormalization"
+        | "RMSNormalization"
+        | "RotaryEmbedding" => same,
         "BatchNormalization" => batch,
         "LayerNormalization" | "SimplifiedLayerNormalization" => layer,
         "Dropout" => dropout,
@@ -57,7 +63,8 @@ fn attention(call: &Call<'_>) -> Facts {
     let heads = |index: usize, shape: &[u64], attribute: &str| match shape {
         [batch, heads, length, size] => Ok([*batch, *heads, *length, *size]),
         [batch, length, width] => {
-            let heads = call.int(attribute).map(dim).transpose()?.filter(|&heads| heads > 0).ok_or_else(|| Gap::from(format!("it has no `{attribute}`")))?;
+            let heads =
+                call.int(attribute).map(dim).transpose()?.filter(|&heads| heads > 0).ok_or_else(|| Gap::from(format!("it has no `{attribute}`")))?;
             Ok([*batch, heads, *length, width / heads])
         }
         other => Err(Gap::from(format!("its input {index} {other:?} has neither three nor four dimensions"))),

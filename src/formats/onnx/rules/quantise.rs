@@ -35,11 +35,7 @@ pub(super) fn dequantize(call: &Call<'_>) -> Facts {
 }
 
 fn dynamic(call: &Call<'_>) -> Facts {
-    Ok(vec![
-        Fact::known(Dtype::U8, call.shape(0)?.to_vec())?,
-        Fact::known(Dtype::F32, Vec::new())?,
-        Fact::known(Dtype::U8, Vec::new())?,
-    ])
+    Ok(vec![Fact::known(Dtype::U8, call.shape(0)?.to_vec())?, Fact::known(Dtype::F32, Vec::new())?, Fact::known(Dtype::U8, Vec::new())?])
 }
 
 fn matmul(call: &Call<'_>) -> Facts {

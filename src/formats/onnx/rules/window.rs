@@ -98,7 +98,11 @@ fn image<'c>(call: &'c Call<'_>, index: usize) -> Result<(u64, u64, &'c [u64]), 
 fn kernel(call: &Call<'_>, weight: &[u64], spatial: &[u64]) -> Result<Vec<i64>, Gap> {
     let own = call.ints("kernel_shape").filter(|kernel| !kernel.is_empty()).map(<[i64]>::to_vec);
     let kernel = own.unwrap_or_else(|| weight.iter().map(|&size| signed(size)).collect());
-    if kernel.len() == spatial.len() { Ok(kernel) } else { Err(Gap::from(format!("a kernel of {} axes for {} spatial axes", kernel.len(), spatial.len()))) }
+    if kernel.len() == spatial.len() {
+        Ok(kernel)
+    } else {
+        Err(Gap::from(format!("a kernel of {} axes for {} spatial axes", kernel.len(), spatial.len())))
+    }
 }
 
 /// The output of a convolution with the weight at input `weight`.
