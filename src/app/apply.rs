@@ -20,9 +20,17 @@ use crate::state::{Notice, Sample, State};
 use crate::theme::ThemeKind;
 use crate::views::interference;
 use arenascope_planner::lifetimes::Lifetime;
+use arenascope_planner::plan::Status;
+use arenascope_planner::solve::AUTO;
 
 /// A dialog that answers "no file" faster than this was not shown at all.
 const NO_DIALOG: Duration = Duration::from_millis(150);
+
+/// From this many tensors or buffers on, a quick plan is shown while `auto` still searches.
+const PREVIEW_FROM: usize = 5_000;
+
+/// The strategy of the first picture of a large file.
+const PREVIEW: &str = "lowest-floor";
 
 /// How many files are remembered.
 const MAX_RECENT: usize = 8;
@@ -216,20 +224,33 @@ fn cancel(state: &mut State) {
 }
 
 fn loaded(state: &mut State, result: Result<Arc<arenascope_planner::workload::Workload>, String>) {
-    if let Some(session) = &mut state.session {
-        session.workload.finish(result);
+    let Some(session) = &mut state.session else { return };
+    session.workload.finish(result);
+    let is_large = matches!(&session.workload, Stage::Ready(workload) if workload.n_items() >= PREVIEW_FROM);
+    if is_large && session.options.strategy == AUTO {
+        submit_plan(state, Some(PREVIEW));
+    } else {
+        replan(state, |_| ());
     }
-    replan(state, |_| ());
 }
 
 /// Changes the options and plans again in the background; the shown plan stays until the new one is there.
 fn replan(state: &mut State, change: impl FnOnce(&mut PlanOptions)) {
     let Some(session) = &mut state.session else { return };
     change(&mut session.options);
+    submit_plan(state, None);
+}
+
+/// Plans in the background, with another strategy than the chosen one for a first picture.
+fn submit_plan(state: &mut State, instead: Option<&str>) {
+    let Some(session) = &mut state.session else { return };
     let Stage::Ready(workload) = &session.workload else { return };
     session.revision += 1;
     session.planned.start();
-    let (workload, options) = (Arc::clone(workload), session.options.clone());
+    let (workload, mut options) = (Arc::clone(workload), session.options.clone());
+    if let Some(strategy) = instead {
+        strategy.clone_into(&mut options.strategy);
+    }
     let work = move |control: &arenascope_planner::control::Control<'_>| Outcome::Planned(make_plan(&workload, &options, control));
     state.jobs.submit(JobKind::Plan, session.revision, "Planning", Box::new(work));
 }
@@ -255,6 +276,10 @@ fn planned(state: &mut State, revision: u64, result: Result<Arc<Planned>, String
     }
     state.selection.replan(Some(&planned));
     state.views.replan(&planned);
+    let is_preview = is_first && planned.options.strategy == PREVIEW && session.options.strategy == AUTO;
+    if is_preview && planned.plan.status != Status::Optimal {
+        submit_plan(state, None);
+    }
 }
 
 fn range_of(steps: Lifetime) -> Range {

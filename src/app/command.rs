@@ -235,6 +235,9 @@ pub fn pressed(ctx: &egui::Context, has_file: bool) -> Vec<Command> {
     let typing = ctx.memory(|memory| memory.focused().is_some()) && ctx.egui_wants_keyboard_input();
     let mut commands = Vec::new();
     ctx.input_mut(|input| {
+        if !typing {
+            by_position(input);
+        }
         for entry in COMMANDS.iter().filter(|entry| has_file || !entry.needs_file) {
             for keys in entry.keys {
                 let plain = !keys.modifiers.command && !matches!(keys.logical_key, Key::Escape | Key::F1);
@@ -245,6 +248,17 @@ pub fn pressed(ctx: &egui::Context, has_file: bool) -> Vec<Command> {
         }
     });
     commands
+}
+
+/// Lets W, A, S and D mean the keys in those places, whatever letters the keyboard puts there.
+fn by_position(input: &mut egui::InputState) {
+    for event in &mut input.events {
+        if let egui::Event::Key { key, physical_key: Some(place @ (Key::W | Key::A | Key::S | Key::D)), modifiers, .. } = event
+            && modifiers.is_none()
+        {
+            *key = *place;
+        }
+    }
 }
 
 #[cfg(test)]

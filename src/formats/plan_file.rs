@@ -194,7 +194,7 @@ impl PlanFile {
                 return Err(FormatError::Plan { what, advice: "correct its offset".to_owned() });
             }
             let n_slots = entries.len().saturating_mul(2);
-            if entry.slot.is_some_and(|slot| slot as usize >= n_slots) {
+            if entry.slot.is_some_and(|slot| SlotId(slot).index() >= n_slots) {
                 let what = format!("buffer `{}` is in slot {:?}, but {} buffers need fewer slots", one_line(&entry.name), entry.slot, entries.len());
                 return Err(FormatError::Plan { what, advice: "number slots from 0".to_owned() });
             }

@@ -58,3 +58,22 @@ pub fn peak_live_bytes(problem: &Problem) -> (u64, u64) {
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::random_problem;
+
+    #[test]
+    fn the_bound_is_the_largest_sum_over_all_steps_and_its_buffers_add_up_to_it() {
+        for seed in 0..200 {
+            let problem = random_problem(seed, 50);
+            let span = problem.span();
+            let load = |step: u64| problem.buffers().iter().filter(|buffer| buffer.lifetime.contains(step)).map(|buffer| buffer.bytes).sum::<u64>();
+            let bound = lower_bound(&problem);
+            assert_eq!(Some(bound.bytes), (span.start..span.end).map(load).max(), "seed {seed}");
+            assert_eq!((span.start..span.end).find(|&step| load(step) == bound.bytes), Some(bound.step), "seed {seed}");
+            assert_eq!(bound.buffers.iter().map(|&id| problem.buffer(id).bytes).sum::<u64>(), bound.bytes, "seed {seed}");
+        }
+    }
+}

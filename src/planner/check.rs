@@ -315,3 +315,107 @@ impl LiveByOffset {
         self.descend(2 * node + 1, first + width / 2, width / 2, prefix, from, visit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifetimes::Lifetime;
+    use crate::units::Align;
+
+    /// A (4 bytes) [0, 3), B (8) [1, 4), C (4) [3, 5): a good plan has A and C at 0 and B at 4.
+    fn problem() -> Problem {
+        let life = |start, end| Lifetime { start, end };
+        Problem::new([(4, life(0, 3)), (8, life(1, 4)), (4, life(3, 5))], Align::new(4).expect("not zero")).expect("a valid problem")
+    }
+
+    fn offsets() -> Plan {
+        Plan::from_offsets("test", &problem(), vec![0, 4, 0])
+    }
+
+    fn slots() -> Plan {
+        Plan::from_slots("test", &problem(), vec![SlotId(0), SlotId(1), SlotId(0)])
+    }
+
+    fn violations(plan: &Plan) -> Vec<Violation> {
+        check(&problem(), plan).violations
+    }
+
+    #[test]
+    fn accepts_good_plans_and_only_then_gives_a_checked_one() {
+        assert_eq!(violations(&offsets()), []);
+        assert_eq!(violations(&slots()), []);
+        let checked = CheckedPlan::new(Arc::new(problem()), Arc::new(slots())).expect("a good plan");
+        assert_eq!((checked.plan().arena_bytes, checked.problem().n_buffers()), (12, 3));
+        let mut bad = offsets();
+        bad.offsets[1] = 0;
+        assert_eq!(CheckedPlan::new(Arc::new(problem()), Arc::new(bad)).expect_err("A and B overlap").n_overlaps, 2);
+    }
+
+    #[test]
+    fn rejects_a_plan_with_one_byte_of_overlap() {
+        let life = |start, end| Lifetime { start, end };
+        let problem = Problem::new([(4, life(0, 3)), (8, life(2, 4))], Align::ONE).expect("a valid problem");
+        let plan = Plan::from_offsets("test", &problem, vec![0, 3]);
+        let expected = Violation::Overlap { a: BufferId(0), b: BufferId(1), from_step: 2, to_step: 3, from_byte: 3, to_byte: 4 };
+        let report = check(&problem, &plan);
+        assert_eq!((report.violations, report.n_overlaps), (vec![expected], 1));
+        assert_eq!(expected.to_string(), "buffers #0 and #1 share bytes 3 to 4 while both are live, in steps 2 to 3 (ends excluded)");
+    }
+
+    #[test]
+    fn rejects_an_offset_one_byte_off_the_alignment() {
+        let mut plan = offsets();
+        plan.offsets[1] = 5;
+        plan.arena_bytes = 13;
+        assert_eq!(violations(&plan), [Violation::Misaligned { buffer: BufferId(1), offset: 5, align: 4 }]);
+    }
+
+    #[test]
+    fn rejects_an_arena_one_byte_too_small() {
+        let mut plan = offsets();
+        plan.arena_bytes = 11;
+        assert_eq!(violations(&plan), [Violation::OutsideArena { buffer: BufferId(1), offset: 4, bytes: 8, arena_bytes: 11 }]);
+    }
+
+    #[test]
+    fn rejects_an_offset_that_overflows() {
+        let mut plan = offsets();
+        plan.offsets[1] = u64::MAX - 3;
+        assert!(matches!(violations(&plan)[..], [Violation::OutsideArena { .. }]));
+    }
+
+    #[test]
+    fn rejects_one_offset_or_slot_too_few() {
+        let mut plan = offsets();
+        plan.offsets.pop();
+        assert_eq!(violations(&plan), [Violation::WrongCount { what: "offsets", n_planned: 2, n_buffers: 3 }]);
+        let mut plan = slots();
+        plan.slots.as_mut().expect("a slot plan").pop();
+        assert_eq!(violations(&plan), [Violation::WrongCount { what: "slots", n_planned: 2, n_buffers: 3 }]);
+    }
+
+    #[test]
+    fn rejects_a_slot_that_is_in_two_places() {
+        let mut plan = slots();
+        plan.offsets[2] = 12;
+        plan.arena_bytes = 16;
+        assert_eq!(violations(&plan), [Violation::SlotMismatch { slot: SlotId(0), a: BufferId(0), b: BufferId(2), offset_a: 0, offset_b: 12 }]);
+    }
+
+    #[test]
+    fn rejects_a_buffer_larger_than_its_slot() {
+        let life = |start, end| Lifetime { start, end };
+        let problem = Problem::new([(4, life(0, 1)), (8, life(1, 2)), (4, life(0, 1))], Align::ONE).expect("a valid problem");
+        let mut plan = Plan::from_offsets("test", &problem, vec![0, 0, 4]);
+        plan.slots = Some(vec![SlotId(0), SlotId(0), SlotId(1)]);
+        assert_eq!(check(&problem, &plan).violations, [Violation::SlotTooSmall { slot: SlotId(0), buffer: BufferId(1), bytes: 8, slot_bytes: 4 }]);
+    }
+
+    #[test]
+    fn counts_all_overlaps_and_stores_only_some() {
+        let life = Lifetime { start: 0, end: 1 };
+        let problem = Problem::new((0..200).map(|_| (1, life)), Align::ONE).expect("a valid problem");
+        let report = check(&problem, &Plan::from_offsets("test", &problem, vec![0; 200]));
+        assert_eq!((report.n_overlaps, report.violations.len()), (199 * 200 / 2, MAX_STORED));
+    }
+}

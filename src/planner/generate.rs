@@ -116,3 +116,34 @@ fn log_normal_size(rng: &mut fastrand::Rng) -> u64 {
 fn floor_u64(number: f64) -> u64 {
     number as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interference::Interference;
+    use crate::problem::Problem;
+    use crate::units::Align;
+
+    fn clique(kind: Kind, n: usize) -> usize {
+        let buffers = generate(kind, n, 7);
+        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        Interference::new(&problem).largest_clique().0
+    }
+
+    #[test]
+    fn a_seed_names_an_instance() {
+        for kind in Kind::ALL {
+            assert_eq!(generate(kind, 500, 3), generate(kind, 500, 3));
+            assert_ne!(generate(kind, 500, 3), generate(kind, 500, 4));
+            assert_eq!(kind.name().parse(), Ok(kind));
+        }
+        assert_eq!("mlx".parse::<Kind>().expect_err("no such kind").to_string(), "unknown kind `mlx`; use ml, train or uni");
+    }
+
+    #[test]
+    fn each_kind_has_the_crowd_it_promises() {
+        assert!((50..=130).contains(&clique(Kind::Ml, 20_000)));
+        assert!((1_000..=1_500).contains(&clique(Kind::Train, 10_000)));
+        assert!((450..=560).contains(&clique(Kind::Uni, 1_000)));
+    }
+}

@@ -158,3 +158,44 @@ pub fn conflict_graph(problem: &Problem, max_nodes: usize, max_edges: usize) -> 
     }
     Some(graph)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::random_problem;
+
+    #[test]
+    fn agrees_with_comparing_all_pairs() {
+        for seed in 0..200 {
+            let problem = random_problem(seed, 70);
+            let interference = Interference::new(&problem);
+            let meets = |a: BufferId, b: BufferId| a != b && problem.buffer(a).lifetime.overlaps(problem.buffer(b).lifetime);
+            let mut n_edges = 0;
+            for a in problem.ids() {
+                let neighbours: Vec<BufferId> = problem.ids().filter(|&b| meets(a, b)).collect();
+                assert_eq!(interference.neighbours(a), neighbours, "seed {seed}");
+                assert_eq!(interference.degree(a), neighbours.len() as u64, "seed {seed}");
+                assert_eq!(interference.neighbours_limited(a, 2).len(), neighbours.len().min(2), "seed {seed}");
+                n_edges += neighbours.len() as u64;
+            }
+            assert_eq!((interference.n_conflicts(), n_conflicts(&problem)), (n_edges / 2, n_edges / 2), "seed {seed}");
+            let graph = conflict_graph(&problem, 70, 10_000).expect("within the limits");
+            assert_eq!(graph.edge_count() as u64, n_edges / 2, "seed {seed}");
+            let (clique, step) = interference.largest_clique();
+            assert_eq!(interference.live_at(step).len(), clique, "seed {seed}");
+            let span = problem.span();
+            assert_eq!((span.start..span.end).map(|step| interference.live_at(step).len()).max(), Some(clique), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn is_no_graph_beyond_the_limits_and_empty_without_buffers() {
+        let problem = random_problem(1, 70);
+        assert!(conflict_graph(&problem, problem.n_buffers() - 1, usize::MAX).is_none());
+        assert!(conflict_graph(&problem, usize::MAX, 0).is_none());
+        let empty = Problem::new([], problem.align()).expect("no buffers break no rule");
+        let interference = Interference::new(&empty);
+        assert_eq!((interference.n_conflicts(), interference.largest_clique(), interference.live_at(0)), (0, (0, 0), vec![]));
+        assert_eq!(interference.density().to_bits(), 0);
+    }
+}

@@ -196,3 +196,67 @@ fn gaps(live: &[(u64, u64, u64)], step: u64, open: &[Hole]) -> Vec<Hole> {
     }
     gaps
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alias::AliasSettings;
+    use crate::bounds::lower_bound;
+    use crate::control::Control;
+    use crate::solve::{SolveOptions, solve};
+    use crate::testing::{prepare_graph, random_graph, random_problem};
+    use crate::units::Align;
+
+    fn life(start: u64, end: u64) -> Lifetime {
+        Lifetime { start, end }
+    }
+
+    fn plan_of(problem: &Problem) -> Plan {
+        solve("first-fit", problem, None, &SolveOptions::default(), &Control::unattended()).expect("first-fit plans everything")
+    }
+
+    #[test]
+    fn curves_agree_with_adding_up_every_step() {
+        for seed in 0..100 {
+            let problem = random_problem(seed, 30);
+            let plan = plan_of(&problem);
+            let (live, top) = (live_curve(&problem), top_curve(&problem, &plan));
+            assert_eq!(live.max(), (lower_bound(&problem).bytes, lower_bound(&problem).step), "seed {seed}");
+            for step in problem.span().start..problem.span().end {
+                let there = || problem.ids().filter(|&id| problem.buffer(id).lifetime.contains(step));
+                assert_eq!(live.at(step), there().map(|id| problem.buffer(id).bytes).sum::<u64>(), "seed {seed}, step {step}");
+                assert_eq!(top.at(step), there().map(|id| plan.offset(id) + problem.buffer(id).bytes).max().unwrap_or(0), "seed {seed}, step {step}");
+                let trapped: u64 = holes(&problem, &plan, usize::MAX).iter().filter(|hole| hole.lifetime.contains(step)).map(|hole| hole.bytes).sum();
+                assert_eq!(trapped, top.at(step) - live.at(step), "seed {seed}, step {step}");
+            }
+            assert_eq!((live.at(problem.span().end), live.steps.len()), (0, live.bytes.len() + 1));
+        }
+    }
+
+    #[test]
+    fn the_naive_curve_ends_at_the_naive_total() {
+        for seed in 0..50 {
+            let prepared = prepare_graph(random_graph(seed, 20), Align::DEFAULT, AliasSettings::default());
+            assert_eq!(naive_curve(&prepared).max().0, prepared.naive_bytes, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_hole_lasts_as_long_as_its_range_does() {
+        let problem = Problem::new([(4, life(0, 2)), (4, life(0, 6)), (2, life(3, 4))], Align::ONE).expect("a valid problem");
+        let plan = Plan::from_offsets("test", &problem, vec![0, 4, 0]);
+        let expected = [
+            Hole { lifetime: life(2, 3), offset: 0, bytes: 4 },
+            Hole { lifetime: life(3, 4), offset: 2, bytes: 2 },
+            Hole { lifetime: life(4, 6), offset: 0, bytes: 4 },
+        ];
+        assert_eq!(holes(&problem, &plan, usize::MAX), expected);
+        assert_eq!(holes(&problem, &plan, 1), expected[..1]);
+    }
+
+    #[test]
+    fn an_empty_problem_has_flat_curves() {
+        let problem = Problem::new([], Align::ONE).expect("no buffers break no rule");
+        assert_eq!(live_curve(&problem), Curve { steps: vec![0, 1], bytes: vec![0] });
+    }
+}

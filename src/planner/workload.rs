@@ -94,3 +94,14 @@ pub struct Workload {
     /// What the reader noticed.
     pub warnings: Vec<Warning>,
 }
+
+impl Workload {
+    /// How many tensors, or buffers of a bare problem, there are.
+    #[must_use]
+    pub fn n_items(&self) -> usize {
+        match &self.source {
+            Source::Graph(graph) => graph.tensors().len(),
+            Source::Buffers(buffers) => buffers.len(),
+        }
+    }
+}

@@ -49,6 +49,8 @@
 //! | `inputs`, `outputs` | the tensors it reads and writes, by id or by name | none |
 //! | `in_place` | pairs `[input, output]`: the output may take the input's storage; `[]` forbids it | by the op's name: [`classes`] |
 //!
+//! An op without inputs makes its output anew in each run, so that its output is dynamic; an op that reads only
+//! parameters, constants and what follows from them makes a static one.
 //! `buffer` is state that persists between runs, such as the running mean of a batch normalisation.
 //! A tensor of kind `parameter`, `buffer`, `constant` or `optimizer_state` is static; all others are planned as the
 //! settings say. A graph output that is a gradient keeps the kind `gradient` only if `outputs` does not list it.

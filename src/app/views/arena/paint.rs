@@ -16,7 +16,7 @@ use crate::selection::Highlight;
 use crate::text;
 use crate::theme::{Pattern, stroke};
 use crate::views::chart::{Chart, step_value, to_whole};
-use crate::views::lifetimes::mark;
+use crate::views::lifetimes::{MAX_MARKS, mark, shows_mark};
 
 /// Most rectangles drawn one by one; of more, the longest.
 const MAX_RECTS: usize = 50_000;
@@ -50,7 +50,7 @@ pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>
     let n_visible = scene.index.count(steps, low, high, MAX_RECTS);
     let drawn = rectangles(ctx, chart, scene, (steps, low, high), n_visible);
     labels(ctx, chart, scene, &drawn);
-    for drawn in drawn.iter().filter(|drawn| drawn.highlight != Highlight::None) {
+    for drawn in drawn.iter().filter(|drawn| shows_mark(drawn.rect, drawn.highlight)).take(MAX_MARKS) {
         mark(&chart.painter, ctx, drawn.rect, drawn.highlight);
     }
     if !scene.is_lanes && !scene.is_before {
@@ -81,7 +81,7 @@ fn rectangles(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, (steps, low, 
         if detail == Detail::Full && pattern_of != Pattern::Plain && rect.width() >= PATTERN_FROM.x && rect.height() >= PATTERN_FROM.y {
             pattern(batch.mesh_mut(), t, rect, fill, pattern_of);
         }
-        if highlight != Highlight::None || (detail == Detail::Full && rect.width() >= LABEL_FROM.x && rect.height() >= LABEL_FROM.y) {
+        if shows_mark(rect, highlight) || (detail == Detail::Full && rect.width() >= LABEL_FROM.x && rect.height() >= LABEL_FROM.y) {
             drawn.push(Drawn { rect, of: *of, fill, highlight });
         }
         n += 1;

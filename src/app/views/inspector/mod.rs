@@ -2,6 +2,8 @@
 //!
 //! A sheet is made once per selection, see [`sheet`]; drawing it costs what is on it, never what is in the model.
 
+#[cfg(test)]
+mod looks;
 mod neighbours;
 mod of_buffer;
 mod of_others;

@@ -152,7 +152,7 @@ pub(super) fn place_ego(ctx: &ViewCtx<'_>, ego: &Ego, area: Rect) -> Vec<ScreenN
         for &buffer in side {
             let lean = ((y - rows.center().y) / half.max(1.0)).powi(2) * EGO_BEND;
             let x = rows.center().x + out * (away + EGO_BEND - lean);
-            let radius = (radius(problem.buffer(buffer).bytes, largest) * 0.6).max(3.0).min(EGO_ROW / 2.0 - 1.0);
+            let radius = (radius(problem.buffer(buffer).bytes, largest) * 0.6).clamp(3.0, EGO_ROW / 2.0 - 1.0);
             placed.push(ScreenNode { buffer, at: pos2(x, y), radius });
             y += EGO_ROW;
         }

@@ -1,7 +1,7 @@
 //! The Lifetimes view: a bar per buffer, from its first write to one past its last read.
 
 mod paint;
-pub(in crate::views) use paint::mark;
+pub(in crate::views) use paint::{MAX_MARKS, mark, shows_mark};
 mod rows;
 
 use std::sync::Arc;

@@ -42,7 +42,7 @@ pub(super) fn bars(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, rows: &Rows, order
         let rect = bar_rect(chart, rows, row, chart.x.pixel(step_value(life.start)), chart.x.pixel(step_value(life.end)));
         let (fill, highlight) = ctx.fill(buffer);
         let rect = batch.add(rect, fill);
-        if highlight != Highlight::None && marked.len() < 4096 {
+        if shows_mark(rect, highlight) && marked.len() < MAX_MARKS {
             marked.push((rect, highlight));
         }
         if rows.height >= LABEL_FROM {
@@ -54,6 +54,18 @@ pub(super) fn bars(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, rows: &Rows, order
         mark(&chart.painter, ctx, rect, highlight);
     }
     labels(ui, ctx, chart, rows, &bars);
+}
+
+/// Most outlines of states per chart.
+pub(in crate::views) const MAX_MARKS: usize = 1_000;
+
+/// Whether the outline of a state is drawn: always for what is hovered or selected, else where it can be seen.
+pub(in crate::views) fn shows_mark(rect: Rect, highlight: Highlight) -> bool {
+    match highlight {
+        Highlight::None => false,
+        Highlight::Related => rect.height() >= 3.0 && rect.width() >= 3.0,
+        Highlight::Selected | Highlight::Hovered => true,
+    }
 }
 
 /// The outline of a state.

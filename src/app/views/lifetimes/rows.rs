@@ -11,6 +11,9 @@ use crate::views::chart::{Chart, step_value, to_whole};
 /// Rows are no taller than this, by eye.
 const TALLEST: f32 = 28.0;
 
+/// Rows keep their usual height while no more than this many times the plot would be needed.
+const SPILL: f32 = 1.6;
+
 /// Rows of less than this height are found by looking around the pointer.
 const NEAR_ROWS: u32 = 64;
 
@@ -39,7 +42,9 @@ impl Rows {
         let (low, high, above) = if order == RowOrder::Birth && !ctx.steps.is_fit() { born_in_view(ctx, rows) } else { (0, rows.len(), 0) };
         let n = step_value((high - low).max(1) as u64);
         #[expect(clippy::cast_possible_truncation, reason = "a height on the screen")]
-        let height = ((f64::from(plot_height) / n) as f32).min(TALLEST);
+        let fitting = ((f64::from(plot_height) / n) as f32).min(TALLEST);
+        // Rather labels and a few rows below the edge than all rows and no labels.
+        let height = if fitting * SPILL >= space::LIFETIME_ROW { fitting.max(space::LIFETIME_ROW) } else { fitting };
         Self { first: step_value(low as u64), height, plot_height, top: 0.0, n_rows: step_value(rows.len() as u64), above }
     }
 

@@ -84,7 +84,7 @@ fn term(word: &str) -> Option<Term> {
             None => whole(),
         };
     }
-    let Some(first) = word.chars().next() else { return None };
+    let first = word.chars().next()?;
     let rest = &word[first.len_utf8()..];
     match first {
         '@' | '#' | '<' | '>' if rest.is_empty() || rest == "=" => None,
@@ -104,7 +104,7 @@ fn compare(rest: &str, strict: fn(u64) -> Term, or_equal: fn(u64) -> Term) -> Op
 }
 
 fn accepts(term: &Term, row: &Row<'_>) -> bool {
-    let bytes = row.bytes();
+    let bytes = row.size_bytes();
     match term {
         Term::Word(word) => [row.name(), row.short(), row.op(), row.role(), row.dtype()].into_iter().any(|text| contains(text, word)),
         Term::Role(role) => contains(row.role(), role) || contains(&row.role().replace(' ', "-"), role),

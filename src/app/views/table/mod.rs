@@ -106,7 +106,7 @@ impl TableState {
             .hint_text("Filter: words, op:Conv, @step, >1MiB")
             .font(t.body())
             .margin(egui::Margin::symmetric(6, 1))
-            .vertical_align(egui::Align::Center)
+            .align(egui::Align2::LEFT_CENTER)
             .desired_width(width);
         let response = ui.add_sized(vec2(width, space::CONTROL_SMALL.max(t.size.body + 7.0)), field);
         response.ctx.accesskit_node_builder(response.id, |node| node.set_label("Filter the table"));

@@ -57,7 +57,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(super) fn size_bytes(&self) -> u64 {
         self.planned.prepared.problem.buffer(self.id).size_bytes
     }
 
@@ -100,7 +100,7 @@ impl<'a> Row<'a> {
             Column::Role => self.role().to_owned(),
             Column::Dtype => self.dtype().to_owned(),
             Column::Shape => self.shape(),
-            Column::Bytes => text::bytes(self.bytes()),
+            Column::Bytes => text::bytes(self.size_bytes()),
             Column::Start => text::count(self.lifetime().start),
             Column::End => text::count(self.lifetime().end),
             Column::Offset => text::hex(self.offset()),
@@ -216,7 +216,7 @@ impl Column {
             Self::Role => a.role().cmp(b.role()),
             Self::Dtype => a.dtype().cmp(b.dtype()),
             Self::Shape => a.dims().cmp(&b.dims()),
-            Self::Bytes => a.bytes().cmp(&b.bytes()),
+            Self::Bytes => a.size_bytes().cmp(&b.size_bytes()),
             Self::Start => a.lifetime().start.cmp(&b.lifetime().start),
             Self::End => a.lifetime().end.cmp(&b.lifetime().end),
             Self::Offset => a.offset().cmp(&b.offset()),

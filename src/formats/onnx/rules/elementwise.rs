@@ -12,8 +12,7 @@ pub(super) fn find(kind: &str) -> Option<Rule> {
         "Abs" | "Acos" | "Acosh" | "Asin" | "Asinh" | "Atan" | "Atanh" | "BitwiseNot" | "Ceil" | "Celu" | "Clip" | "Cos" | "Cosh" | "Elu" | "Erf"
         | "Exp" | "Floor" | "Gelu" | "HardSigmoid" | "HardSwish" | "Hardmax" | "Identity" | "LeakyRelu" | "Log" | "LogSoftmax" | "Mish" | "Neg"
         | "Not" | "Reciprocal" | "Relu" | "Round" | "ScaledTanh" | "Selu" | "Shrink" | "Sigmoid" | "Sign" | "Sin" | "Sinh" | "Softmax"
-        | "Softplus" | "Softsign" | "Sqrt" | "Swish" | "Tan" | "Tanh" | "ThresholdedRelu" | "FastGelu" | "QuickGelu" | "Affine" | "ImageScaler"
-        | "ParametricSoftplus" => same,
+        | "Softplus" | "Softsign" | "Sqrt" | "Swish" | "Tan" | "Tanh" | "ThresholdedRelu" | "Affine" | "ImageScaler" | "ParametricSoftplus" => same,
         "IsInf" | "IsNaN" => test,
         "Add" | "And" | "BitShift" | "BitwiseAnd" | "BitwiseOr" | "BitwiseXor" | "Div" | "Mod" | "Mul" | "Or" | "PRelu" | "Pow" | "Sub" | "Xor" => {
             pair

@@ -5,7 +5,7 @@ use arenascope_planner::graph::Dtype;
 use super::Rule;
 use crate::onnx::call::{Call, Facts, dim, normal_axis, small};
 use crate::onnx::tensor_facts::{constant, tensor_fact};
-use crate::onnx::value::{Data, Fact, Gap, dtype_of, product, to_float, to_int};
+use crate::onnx::value::{Data, Fact, Gap, dtype_of, product, to_f32, to_float, to_int};
 
 pub(super) fn find(kind: &str) -> Option<Rule> {
     Some(match kind {
@@ -37,7 +37,7 @@ fn constant_of_shape(call: &Call<'_>) -> Facts {
 fn range(call: &Call<'_>) -> Facts {
     let dtype = call.dtype(0)?;
     if let (Some([start]), Some([limit]), Some([step])) = (call.fact(0)?.floats(), call.fact(1)?.floats(), call.fact(2)?.floats()) {
-        let count = to_int(((limit - start) / step).ceil().max(0.0)).ok_or_else(|| Gap::from("its length is no number"))?;
+        let count = to_int((to_f32_if(dtype, limit - start) / step).ceil().max(0.0)).ok_or_else(|| Gap::from("its length is no number"))?;
         let data = small(u64::try_from(count).ok()).map(|_| Data::Floats((0..count).map(|at| start + to_float(at) * step).collect()));
         return Ok(vec![Fact::known(dtype, vec![dim(count)?])?.with(data.filter(|_| call.may_evaluate))]);
     }
@@ -59,6 +59,11 @@ fn range(call: &Call<'_>) -> Facts {
     let element = |at: u64| i64::try_from(i128::from(start) + i128::from(at) * step).ok();
     let data = small(Some(count)).filter(|_| call.may_evaluate).and_then(|_| (0..count).map(element).collect::<Option<_>>()).map(Data::Ints);
     Ok(vec![Fact::known(dtype, vec![count])?.with(data)])
+}
+
+/// A difference as the type holds it, since runtimes subtract in that type.
+fn to_f32_if(dtype: Dtype, value: f64) -> f64 {
+    if dtype == Dtype::F32 { to_f32(value) } else { value }
 }
 
 fn random(call: &Call<'_>) -> Facts {

@@ -12,7 +12,7 @@ use crate::onnx::value::{Fact, Gap, product};
 
 pub(super) fn find(kind: &str) -> Option<Rule> {
     Some(match kind {
-        "Gelu" | "FastGelu" | "QuickGelu" | "BiasGelu" | "BiasSoftmax" | "RotaryEmbedding" | "GroupNorm" | "GemmaRotaryEmbedding" => same,
+        "Gelu" | "FastGelu" | "QuickGelu" | "BiasGelu" | "BiasSoftmax" | "RotaryEmbedding" | "GroupNorm" => same,
         "FusedConv" => conv,
         "FusedGemm" => gemm,
         "FusedMatMul" | "TransposeMatMul" => fused_matmul,
@@ -98,6 +98,9 @@ fn attention(call: &Call<'_>) -> Facts {
     let dtype = call.dtype(0)?;
     let mut outputs = vec![Fact::known(dtype, vec![batch, length, width])?];
     if call.n_outputs() > 1 {
+        if sizes.is_some() || call.int_or("past_present_share_buffer", 0) != 0 {
+            return Err(Gap::from("the shape of its cache is not followed with these attributes"));
+        }
         let heads = dim(call.int_or("num_heads", 0))?;
         let size = width.checked_div(heads).ok_or_else(|| Gap::from("it has no heads"))?;
         let past = if call.has(4) { call.shape(4)?.get(3).copied().unwrap_or(0) } else { 0 };
@@ -147,8 +150,7 @@ fn group_query(call: &Call<'_>) -> Facts {
         let present = match (past, total) {
             (Some(past), Some(total)) => past.max(total),
             (None, Some(total)) => total.max(length),
-            (None, None) => length,
-            (Some(_), None) => return Err(Gap::from("the length of its cache depends on the total sequence length, which only a run can tell")),
+            (_, None) => return Err(Gap::from("the length of its cache depends on the total sequence length, which only a run can tell")),
         };
         let cache = Fact::known(dtype, vec![batch, groups, present, size])?;
         outputs.extend([cache.clone(), cache]);

@@ -37,6 +37,9 @@ fn resize(call: &Call<'_>) -> Facts {
         }
         return Ok(vec![Fact::known(call.dtype(0)?, shape)?]);
     }
+    if call.text("coordinate_transformation_mode") == Some("tf_crop_and_resize") {
+        return Err(Gap::from("scales of a cropped region are not followed"));
+    }
     let scales = if call.opset < 11 { scales } else { call.optional_floats(2)? };
     let scales = scales.ok_or_else(|| Gap::from("it has neither scales nor sizes"))?;
     for (position, &axis) in axes.iter().enumerate() {
