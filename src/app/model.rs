@@ -8,7 +8,7 @@ use arenascope_planner::interference::Interference;
 use arenascope_planner::lifetimes::{Lifetime, lifetimes};
 use arenascope_planner::metrics::{Hole, holes, live_curve, naive_curve};
 use arenascope_planner::plan::Plan;
-use arenascope_planner::prepare::{Prepared, is_dynamic_role, observed_plan};
+use arenascope_planner::prepare::{Prepared, observed_plan};
 
 use crate::curve_index::CurveIndex;
 use crate::rects::{ChartRect, RectIndex};
@@ -255,7 +255,7 @@ fn naive_tensors(prepared: &Prepared, life: &[Option<Lifetime>]) -> Vec<(TensorI
     let Some(context) = &prepared.context else { return Vec::new() };
     let is_dynamic = |id: &TensorId| {
         let tensor = context.graph.tensor(*id);
-        !context.map.constant_derived[id.index()] && is_dynamic_role(tensor.role, context.io) && tensor.bytes.is_some_and(|bytes| bytes > 0)
+        context.map.is_dynamic(*id) && tensor.bytes.is_some_and(|bytes| bytes > 0)
     };
     let mut tensors: Vec<(TensorId, Lifetime)> = context.graph.tensor_ids().filter(is_dynamic).filter_map(|id| life[id.index()].map(|life| (id, life))).collect();
     tensors.sort_by_key(|&(id, life)| (life.start, id));

@@ -102,3 +102,28 @@ impl Skyline {
 fn largest(heights: &[u64]) -> u64 {
     heights.iter().copied().fold(0, u64::max)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_a_plain_array() {
+        for (seed, n) in (0..40).zip([1, 2, 63, 64, 65, 4_095, 4_096, 4_097, 10_000].into_iter().cycle()) {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let mut plain = vec![0_u64; n];
+            let mut skyline = Skyline::flat(n);
+            for _ in 0..300 {
+                let from = rng.usize(0..n);
+                let to = if rng.bool() { rng.usize(from..n) + 1 } else { (from + rng.usize(1..=5)).min(n) };
+                let highest = plain[from..to].iter().copied().max().unwrap_or(0);
+                assert_eq!(skyline.max(from, to), highest, "seed {seed}, {from}..{to}");
+                if rng.bool() {
+                    let height = highest + rng.u64(0..10);
+                    plain[from..to].fill(height);
+                    skyline.raise(from, to, height);
+                }
+            }
+        }
+    }
+}

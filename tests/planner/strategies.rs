@@ -1,0 +1,114 @@
+//! The strategies as a set: names, errors, determinism, stopping, and that each is of use somewhere.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arenascope_planner::control::Control;
+use arenascope_planner::generate::{Kind, generate};
+use arenascope_planner::plan::Status;
+use arenascope_planner::problem::Problem;
+use arenascope_planner::solve::{AUTO, SolveError, SolveOptions, find_strategy, solve, strategies};
+use arenascope_planner::testing::random_problem;
+use arenascope_planner::units::Align;
+
+use crate::sketch::plan_bare;
+
+fn generated(kind: Kind, n: usize) -> Problem {
+    Problem::new(generate(kind, n, 1).iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::DEFAULT).expect("a valid problem")
+}
+
+#[test]
+fn names_are_unique_and_only_the_printed_article_is_unsafe() {
+    let names: BTreeSet<&str> = strategies().iter().map(|strategy| strategy.name).collect();
+    assert_eq!(names.len(), strategies().len());
+    let is_unsafe: Vec<&str> = strategies().iter().filter(|strategy| !strategy.is_safe).map(|strategy| strategy.name).collect();
+    assert_eq!(is_unsafe, ["article-printed"]);
+    assert!(find_strategy("lowest-floor").is_some() && find_strategy(AUTO).is_none());
+}
+
+#[test]
+fn an_unknown_name_and_a_missing_graph_are_errors_that_say_what_to_do() {
+    let problem = random_problem(1, 5);
+    let run = |name: &str| solve(name, &problem, None, &SolveOptions::default(), &Control::unattended()).expect_err("no plan");
+    assert!(run("best").to_string().contains("unknown strategy `best`; use one of auto, naive, first-fit"));
+    assert!(matches!(run("refcount"), SolveError::Unsupported { strategy: "refcount", .. }));
+}
+
+#[test]
+fn same_input_same_plan() {
+    let problem = generated(Kind::Ml, 2_000);
+    for strategy in strategies().iter().filter(|strategy| !strategy.needs_graph) {
+        let run = || solve(strategy.name, &problem, None, &SolveOptions::default(), &Control::unattended()).expect("a plan");
+        assert_eq!(run(), run(), "{}", strategy.name);
+    }
+    assert_eq!(plan_bare(AUTO, &problem), plan_bare(AUTO, &problem));
+}
+
+#[test]
+fn every_strategy_stops_soon_after_it_is_asked_to() {
+    let problem = generated(Kind::Uni, 3_000);
+    let names = strategies().iter().filter(|strategy| !strategy.needs_graph && strategy.name != "naive").map(|strategy| strategy.name);
+    for name in names.chain([AUTO]) {
+        let asked = AtomicUsize::new(0);
+        let should_stop = || asked.fetch_add(1, Ordering::Relaxed) >= 1;
+        let result = solve(name, &problem, None, &SolveOptions::default(), &Control::new(&should_stop, &|_| ()));
+        assert_eq!(result, Err(SolveError::Stopped), "{name}");
+        assert!(asked.load(Ordering::Relaxed) <= 6, "{name} went on after it was told to stop");
+    }
+}
+
+#[test]
+fn a_stopped_search_returns_the_best_plan_so_far() {
+    let problem = generated(Kind::Uni, 2_000);
+    let first = AtomicUsize::new(0);
+    let report = |_| {
+        first.fetch_add(1, Ordering::Relaxed);
+    };
+    let should_stop = || first.load(Ordering::Relaxed) >= 2;
+    let plan = solve(AUTO, &problem, None, &SolveOptions::default(), &Control::new(&should_stop, &report)).expect("lowest-floor was done");
+    assert_eq!((plan.strategy.as_str(), plan.status), ("lowest-floor", Status::Feasible));
+    assert!(plan.note.expect("auto explains itself").contains("stopped early"));
+}
+
+#[test]
+fn each_offset_strategy_of_auto_is_the_only_best_one_somewhere() {
+    let names = ["lowest-floor", "hot-core", "greedy-size", "first-fit"];
+    let mut winners = BTreeSet::new();
+    for seed in 0..3_000 {
+        let problem = random_problem(seed, 60);
+        let heights: Vec<u64> = names.iter().map(|name| plan_bare(name, &problem).arena_bytes).collect();
+        let best = heights.iter().min().expect("four heights");
+        if heights.iter().filter(|height| *height == best).count() == 1 {
+            winners.extend(names.iter().zip(&heights).filter(|(_, height)| *height == best).map(|(name, _)| *name));
+        }
+    }
+    assert_eq!(winners, names.into_iter().collect());
+}
+
+#[test]
+fn each_slot_strategy_needs_fewer_bytes_than_the_other_somewhere() {
+    let mut smaller = [false; 2];
+    for seed in 0..300 {
+        let problem = random_problem(seed, 20);
+        let (birth, size) = (plan_bare("slots-by-birth", &problem).arena_bytes, plan_bare("slots-by-size", &problem).arena_bytes);
+        smaller[0] |= birth < size;
+        smaller[1] |= size < birth;
+    }
+    assert_eq!(smaller, [true, true]);
+}
+
+#[test]
+fn a_hundred_thousand_buffers_are_planned_at_the_bound() {
+    let plan = plan_bare(AUTO, &generated(Kind::Ml, 100_000));
+    assert_eq!((plan.strategy.as_str(), plan.status), ("lowest-floor", Status::Optimal));
+}
+
+#[test]
+fn no_buffers_make_an_empty_plan() {
+    let problem = Problem::new([], Align::DEFAULT).expect("no buffers break no rule");
+    for strategy in strategies().iter().filter(|strategy| !strategy.needs_graph && strategy.is_safe) {
+        let plan = plan_bare(strategy.name, &problem);
+        assert_eq!((plan.arena_bytes, plan.status), (0, Status::Optimal), "{}", strategy.name);
+    }
+    assert_eq!(plan_bare(AUTO, &problem).arena_bytes, 0);
+}
