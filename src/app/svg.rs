@@ -39,7 +39,16 @@ impl Svg {
     fn clipped(&mut self, clipped: &ClippedShape, page: Rect) {
         let clip = clipped.clip_rect.intersect(page);
         let bounds = clipped.shape.visual_bounding_rect();
+        let moved = clipped.transform_after_tessellation;
+        let bounds = moved.mul_rect(bounds);
         if !clip.is_positive() || !bounds.intersects(clip) {
+            return;
+        }
+        if moved != egui::emath::TSTransform::IDENTITY {
+            // The shape moves, its clip does not; moving a copy beforehand keeps both right.
+            let mut shape = clipped.shape.clone();
+            shape.transform(moved);
+            self.clipped(&ClippedShape::new(clipped.clip_rect, shape), page);
             return;
         }
         if clip.contains_rect(bounds) {
@@ -273,7 +282,7 @@ mod tests {
         let red = crate::theme::ThemeKind::Dark.tokens().err;
         mesh.add_colored_rect(Rect::from_min_max(Pos2::new(1.0, 2.0), Pos2::new(4.0, 8.0)), red);
         mesh.add_colored_rect(Rect::from_min_max(Pos2::new(5.0, 2.0), Pos2::new(6.0, 3.0)), red);
-        let shape = ClippedShape { clip_rect: Rect::EVERYTHING, shape: Shape::mesh(mesh) };
+        let shape = ClippedShape::new(Rect::EVERYTHING, Shape::mesh(mesh));
         let svg = to_svg(&[shape], egui::vec2(20.0, 10.0));
         assert_eq!(svg.matches("<path").count(), 1, "{svg}");
         assert!(svg.contains("M1 2h3v6h-3zM5 2h1v1h-1z"), "{svg}");
@@ -283,7 +292,7 @@ mod tests {
     fn what_lies_outside_its_clip_is_left_out() {
         let rect = Shape::rect_filled(Rect::from_min_max(Pos2::new(50.0, 0.0), Pos2::new(60.0, 5.0)), 0.0, crate::theme::ThemeKind::Dark.tokens().err);
         let clip_rect = Rect::from_min_max(Pos2::ZERO, Pos2::new(10.0, 10.0));
-        let svg = to_svg(&[ClippedShape { clip_rect, shape: rect }], egui::vec2(100.0, 10.0));
+        let svg = to_svg(&[ClippedShape::new(clip_rect, rect)], egui::vec2(100.0, 10.0));
         assert!(!svg.contains("<rect"), "{svg}");
     }
 }

@@ -153,13 +153,3 @@ pub fn observed_plan(prepared: &Prepared) -> Option<Plan> {
     let is_for_these = prepared.context.is_none() && observed.offsets.len() == prepared.problem.n_buffers();
     is_for_these.then(|| Plan::from_offsets(observed.tool.clone(), &prepared.problem, observed.offsets.clone()))
 }
-
-/// Whether tensors of a role are planned, constant-derived ones aside.
-#[must_use]
-pub fn is_dynamic_role(role: Role, io: Io) -> bool {
-    match role {
-        Role::Activation | Role::Gradient | Role::Workspace => true,
-        Role::GraphInput | Role::GraphOutput => io == Io::Arena,
-        Role::Parameter | Role::Constant | Role::OptimizerState => false,
-    }
-}

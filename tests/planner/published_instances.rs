@@ -49,6 +49,21 @@ fn lowest_floor_reaches_the_one_pass_heights_of_the_challenging_set() {
 }
 
 #[test]
+fn the_orders_by_size_and_by_end_win_where_the_others_do_not() {
+    for (file, order) in [("minimalloc/I.1048576.csv", "order U"), ("minimalloc/B.1048576.csv", "order UZ"), ("idealloc/pangu_2.6B.csv", "order Z")] {
+        assert_eq!(plan_bare("lowest-floor", &instance(file)).note.as_deref(), Some(order), "{file}");
+    }
+}
+
+#[test]
+fn first_fit_beats_greedy_by_size_on_pipelines() {
+    for name in ["F", "G"] {
+        let problem = instance(&format!("minimalloc/{name}.1048576.csv"));
+        assert!(plan_bare("first-fit", &problem).arena_bytes < plan_bare("greedy-size", &problem).arena_bytes, "{name}");
+    }
+}
+
+#[test]
 fn the_minimalloc_example_fits_into_its_capacity() {
     // Source: minimalloc, benchmarks/examples/input.12.csv; the number is the capacity.
     let plan = plan_bare("auto", &instance("minimalloc/example-input.12.csv"));

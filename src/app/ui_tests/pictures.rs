@@ -1,6 +1,6 @@
 //! Pictures of every drawn view, compared with those in `snapshots`.
 
-use egui_kittest::SnapshotOptions;
+use egui_kittest::{SnapshotOptions, SnapshotResults};
 
 use super::opened;
 use crate::command::Command;
@@ -8,7 +8,7 @@ use crate::theme::ThemeKind;
 use crate::views::Pane;
 
 /// Compares one view, alone in a small window, in dark and light.
-fn picture_of(pane: Pane, file: &str, before: impl Fn() -> Vec<Command>) {
+fn picture_of(results: &mut SnapshotResults, pane: Pane, file: &str, before: impl Fn() -> Vec<Command>) {
     for (theme, suffix) in [(ThemeKind::Dark, "dark"), (ThemeKind::Light, "light")] {
         let mut harness = opened(file, theme);
         harness.set_size(egui::vec2(960.0, 600.0));
@@ -21,29 +21,34 @@ fn picture_of(pane: Pane, file: &str, before: impl Fn() -> Vec<Command>) {
         let name = format!("{}-{stem}-{suffix}", pane.title().to_lowercase());
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/ui_tests/snapshots");
         harness.snapshot_options(name, &SnapshotOptions::default().output_path(folder));
+        results.extend_harness(&mut harness);
     }
 }
 
 #[test]
 fn lifetimes_look_as_they_did() {
-    picture_of(Pane::Lifetimes, "article_three_tensors.json", Vec::new);
-    picture_of(Pane::Lifetimes, "mobilenet_v2.onnx", Vec::new);
+    let mut results = SnapshotResults::new();
+    picture_of(&mut results, Pane::Lifetimes, "article_three_tensors.json", Vec::new);
+    picture_of(&mut results, Pane::Lifetimes, "mobilenet_v2.onnx", Vec::new);
 }
 
 #[test]
 fn the_arena_looks_as_it_did() {
-    picture_of(Pane::Arena, "article_three_tensors.json", || vec![Command::SetStrategy("article-printed".to_owned())]);
-    picture_of(Pane::Arena, "mobilenet_v2.onnx", || vec![Command::ZoomSteps { at: 40.0, factor: 3.0 }, Command::NextBuffer]);
+    let mut results = SnapshotResults::new();
+    picture_of(&mut results, Pane::Arena, "article_three_tensors.json", || vec![Command::SetStrategy("article-printed".to_owned())]);
+    picture_of(&mut results, Pane::Arena, "mobilenet_v2.onnx", || vec![Command::ZoomSteps { at: 40.0, factor: 3.0 }, Command::NextBuffer]);
 }
 
 #[test]
 fn memory_looks_as_it_did() {
-    picture_of(Pane::Memory, "article_three_tensors.json", Vec::new);
-    picture_of(Pane::Memory, "mobilenet_v2.onnx", Vec::new);
+    let mut results = SnapshotResults::new();
+    picture_of(&mut results, Pane::Memory, "article_three_tensors.json", Vec::new);
+    picture_of(&mut results, Pane::Memory, "mobilenet_v2.onnx", Vec::new);
 }
 
 #[test]
 fn interference_looks_as_it_did() {
-    picture_of(Pane::Interference, "article_three_tensors.json", Vec::new);
-    picture_of(Pane::Interference, "mobilenet_v2.onnx", Vec::new);
+    let mut results = SnapshotResults::new();
+    picture_of(&mut results, Pane::Interference, "article_three_tensors.json", Vec::new);
+    picture_of(&mut results, Pane::Interference, "mobilenet_v2.onnx", Vec::new);
 }

@@ -71,7 +71,11 @@ impl Stage {
 }
 
 fn stage(planned: &Arc<Planned>, pane: Pane, theme: ThemeKind, size: (f32, f32)) -> Harness<'static, Stage> {
-    let mut state = State::new(Settings { theme, reduce_motion: true, ..Settings::default() }, Jobs::inline());
+    stage_with(Jobs::inline(), planned, pane, theme, size)
+}
+
+fn stage_with(jobs: Jobs, planned: &Arc<Planned>, pane: Pane, theme: ThemeKind, size: (f32, f32)) -> Harness<'static, Stage> {
+    let mut state = State::new(Settings { theme, reduce_motion: true, ..Settings::default() }, jobs);
     adopt(&mut state, planned);
     let stage = Stage { state, colours: Colours::default(), commands: CommandSender::default(), pane };
     let mut harness = Harness::builder().with_size(egui::vec2(size.0, size.1)).renderer(CpuTestRenderer::default()).build_ui_state(
@@ -124,7 +128,12 @@ fn the_graph_is_drawn_and_a_node_can_be_named() {
 
 #[test]
 fn other_graphs_fill_the_panel() {
-    for (planned, name) in [(chain(), "chain"), (sample("two_layer_perceptron_training.json"), "training"), (sample("bert_base.onnx"), "bert"), (sample("article_three_tensors.json"), "article")] {
+    for (planned, name) in [
+        (chain(), "chain"),
+        (sample("two_layer_perceptron_training.json"), "training"),
+        (sample("bert_base.onnx"), "bert"),
+        (sample("article_three_tensors.json"), "article"),
+    ] {
         let mut harness = stage(&planned, Pane::Interference, ThemeKind::Dark, (373.0, 378.0));
         save(&mut harness, &format!("graph-{name}"));
     }
@@ -143,6 +152,63 @@ fn a_large_problem_shows_one_buffer_and_counts_the_others() {
 }
 
 #[test]
+fn a_slow_layout_can_be_cancelled_and_asked_for_again() {
+    let mut harness = stage_with(Jobs::held(), &chain(), Pane::Interference, ThemeKind::Light, (373.0, 378.0));
+    harness.run_steps(60);
+    harness.get_by_label("Laying out the graph");
+    save(&mut harness, "graph-loading");
+    harness.get_by_label("Cancel").click();
+    harness.run_steps(3);
+    harness.get_by_label("The graph is not laid out");
+    harness.get_by_label("Lay it out").click();
+    harness.run_steps(3);
+    harness.state_mut().state.jobs.run_held();
+    harness.run_steps(3);
+    assert!(harness.query_by_label("The graph is not laid out").is_none());
+    assert!(harness.query_by_label("Laying out the graph").is_none());
+}
+
+#[test]
+fn a_failed_layout_says_why_and_can_be_tried_again() {
+    let mut harness = stage_with(Jobs::held(), &chain(), Pane::Interference, ThemeKind::Dark, (373.0, 378.0));
+    harness.state_mut().state.views.interference.take_layout(Err("no memory for 12 nodes".to_owned()));
+    harness.run_steps(2);
+    harness.get_by_label("The graph could not be laid out");
+    harness.get_by_label("no memory for 12 nodes");
+    save(&mut harness, "graph-failed");
+    harness.get_by_label("Try again").click();
+    harness.run_steps(3);
+    harness.state_mut().state.jobs.run_held();
+    harness.run_steps(3);
+    assert!(harness.query_by_label("The graph could not be laid out").is_none());
+}
+
+#[test]
+fn the_layout_stays_when_only_the_strategy_changes() {
+    let mut harness = stage(&sample("two_layer_perceptron_training.json"), Pane::Interference, ThemeKind::Dark, (373.0, 378.0));
+    let jobs = std::mem::replace(&mut harness.state_mut().state.jobs, Jobs::held());
+    drop(jobs);
+    let again = sample_with("two_layer_perceptron_training.json", "slots-by-size");
+    adopt(&mut harness.state_mut().state, &again);
+    harness.run_steps(3);
+    assert_eq!(harness.state().state.jobs.all().count(), 0, "a layout was asked for");
+}
+
+#[test]
+fn the_projector_theme_and_the_pointer() {
+    let mobilenet = sample("mobilenet_v2.onnx");
+    for (pane, size, name) in
+        [(Pane::Interference, (373.0, 378.0), "graph"), (Pane::Inspector, (373.0, 600.0), "inspector"), (Pane::Table, (1066.0, 240.0), "table")]
+    {
+        let mut harness = stage(&mobilenet, pane, ThemeKind::Projector, size);
+        select(&mut harness, Item::Buffer(BufferId(4)));
+        harness.event(egui::Event::PointerMoved(egui::pos2(166.0, 94.0)));
+        harness.run_steps(8);
+        save(&mut harness, &format!("projector-{name}"));
+    }
+}
+
+#[test]
 fn without_conflicts_the_view_says_so() {
     let mut harness = stage(&bare(&[(64, 0, 1), (64, 1, 2)]), Pane::Interference, ThemeKind::Dark, (373.0, 300.0));
     harness.get_by_label_contains("No two buffers are live at the same step");
@@ -152,11 +218,12 @@ fn without_conflicts_the_view_says_so() {
 #[test]
 fn the_inspector_tells_about_every_kind_of_thing() {
     let mobilenet = sample("mobilenet_v2.onnx");
+    let op: OpId = mobilenet.op_at(46).expect("an op");
     for (theme, word) in [(ThemeKind::Dark, "dark"), (ThemeKind::Light, "light")] {
         let mut harness = stage(&mobilenet, Pane::Inspector, theme, (373.0, 700.0));
         harness.get_by_label_contains("nothing is selected");
         save(&mut harness, &format!("inspector-plan-{word}"));
-        for (item, name) in [(Item::Buffer(BufferId(4)), "buffer"), (Item::Step(7), "step"), (Item::Op(OpId(7)), "op")] {
+        for (item, name) in [(Item::Buffer(BufferId(4)), "buffer"), (Item::Step(46), "step"), (Item::Op(op), "op")] {
             select(&mut harness, item);
             save(&mut harness, &format!("inspector-{name}-{word}"));
         }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use egui::{Margin, ScrollArea, Ui};
 
+pub(in crate::views) use sheet::own_name;
 pub use tooltip::{buffer_tooltip, item_tooltip};
 
 use crate::ctx::ViewCtx;

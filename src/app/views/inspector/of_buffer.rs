@@ -7,7 +7,7 @@ use arenascope_planner::ids::{BufferId, TensorId};
 use arenascope_planner::prepare::GraphContext;
 
 use super::neighbours::neighbours;
-use super::sheet::{Block, Head, Piece, Row, Sheet, plain, strong, to_buffer, to_op, to_slot, to_step};
+use super::sheet::{Block, Head, Piece, Row, Sheet, both_sizes, own_name, plain, strong, to_buffer, to_op, to_slot, to_step};
 use crate::selection::Item;
 use crate::session::Planned;
 use crate::text;
@@ -28,7 +28,7 @@ pub(super) fn sheet(planned: &Planned, id: BufferId) -> Sheet {
     sheet.push(Block::Head(Head {
         swatch: Some(id),
         number: format!("#{}", id.0),
-        title: short.clone(),
+        title: own_name(planned, id).unwrap_or_default().to_owned(),
         role: Some(prepared.buffer_role(id)),
         full: if name == short { String::new() } else { name.to_owned() },
     }));
@@ -43,7 +43,7 @@ pub(super) fn sheet(planned: &Planned, id: BufferId) -> Sheet {
 
 fn size_and_place(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     let buffer = planned.prepared.problem.buffer(id);
-    let mut size = vec![strong(text::bytes(buffer.size_bytes)), plain(text::exact_bytes(buffer.size_bytes))];
+    let mut size = both_sizes(buffer.size_bytes);
     if buffer.bytes != buffer.size_bytes {
         size.push(plain(format!("rounded to {}", text::exact_bytes(buffer.bytes))));
     }
@@ -58,7 +58,7 @@ fn size_and_place(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     let hex = text::hex(offset);
     sheet.fact("Offset", vec![strong(text::bytes(offset)), Piece::Mono(hex.clone()), Piece::Copy { text: hex, name: "Copy the offset" }]);
     let end = offset.saturating_add(buffer.bytes);
-    let mut ends = vec![strong(text::bytes(end)), Piece::Mono(text::hex(end))];
+    let mut ends = vec![strong(text::bytes(end))];
     if end == planned.plan.arena_bytes {
         ends.push(plain("= top of the arena"));
     }
@@ -148,7 +148,7 @@ fn made_and_read(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
 /// The op that writes a tensor, or that there is none.
 pub(super) fn writer(context: &GraphContext, tensor: TensorId) -> Vec<Piece> {
     match context.graph.producer(tensor) {
-        Some(op) => vec![to_step(context.schedule.step_of(op)), to_op(op, &context.graph.op(op).kind), plain(text::middle_cut(&context.graph.op(op).name, 28))],
+        Some(op) => vec![to_step(context.schedule.step_of(op)), to_op(op, &context.graph.op(op).kind), plain(scope_of(&context.graph.op(op).name))],
         None => vec![plain("no op: it comes from outside the graph")],
     }
 }
@@ -197,6 +197,12 @@ pub(super) fn last_scope(name: &str) -> String {
     text::middle_cut(last, 26)
 }
 
+/// The scope that an op stands in, or its name if there is none: its kind is told anyway.
+pub(super) fn scope_of(name: &str) -> String {
+    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty()).collect();
+    text::middle_cut(parts.iter().rev().nth(1).unwrap_or(&name), 20)
+}
+
 /// Who stands next to it in space, and who in time.
 fn around(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     let near = neighbours(planned, id);
@@ -205,7 +211,7 @@ fn around(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
         item: Item::Buffer(other),
         swatch: Some(other),
         strong: format!("#{}", other.0),
-        text: format!("{}, {}", planned.model.short[other.index()], if distance == 0 { touching } else { &apart }),
+        text: own_name(planned, other).into_iter().chain([if distance == 0 { touching } else { &apart }]).collect::<Vec<_>>().join(", "),
         right: word.to_owned(),
     };
     let shared = |other: BufferId| {
@@ -217,8 +223,16 @@ fn around(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     if near.below.is_empty() && near.above.is_empty() {
         sheet.push(Block::Note("nothing above or below".to_owned()));
     }
-    sheet.rows(near.above.len(), MAX_ROWS, near.above.iter().map(|near| row(near, &format!("touches {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "above")));
-    sheet.rows(near.below.len(), MAX_ROWS, near.below.iter().map(|near| row(near, &format!("blocks {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "below")));
+    sheet.rows(
+        near.above.len(),
+        MAX_ROWS,
+        near.above.iter().map(|near| row(near, &format!("touches {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "above")),
+    );
+    sheet.rows(
+        near.below.len(),
+        MAX_ROWS,
+        near.below.iter().map(|near| row(near, &format!("blocks {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "below")),
+    );
     sheet.heading("Its bytes at other times", "");
     if near.before.is_empty() && near.after.is_empty() {
         sheet.push(Block::Note("nobody else uses these bytes".to_owned()));

@@ -8,8 +8,8 @@ use arenascope_planner::ids::{BufferId, OpId, SlotId, TensorId};
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::prepare::GraphContext;
 
-use super::of_buffer::{last_scope, links_to_ops, shape, writer};
-use super::sheet::{Block, Head, Piece, Row, Sheet, plain, strong, to_buffer, to_op, to_step};
+use super::of_buffer::{last_scope, links_to_ops, scope_of, shape, writer};
+use super::sheet::{Block, Head, Piece, Row, Sheet, both_sizes, own_name, plain, strong, to_buffer, to_op, to_step};
 use crate::selection::Item;
 use crate::session::Planned;
 use crate::text;
@@ -44,6 +44,7 @@ fn tensor_row(planned: &Planned, context: &GraphContext, id: TensorId) -> Row {
     let buffer = planned.buffer_of(id);
     let place = match context.map.storage[id.index()] {
         Storage::Planned(buffer) => format!("in #{}", buffer.0),
+        Storage::Static if context.map.constant_derived[id.index()] => "static, made from constants alone".to_owned(),
         Storage::Static => format!("static, {}", tensor.role.name()),
         Storage::Empty => "no bytes".to_owned(),
         Storage::Unknown => format!("unknown: {}", tensor.unknown_because),
@@ -55,11 +56,11 @@ fn tensor_row(planned: &Planned, context: &GraphContext, id: TensorId) -> Row {
 
 fn live_facts(sheet: &mut Sheet, planned: &Planned, step: u64) {
     let bytes = planned.model.live.at(step);
-    sheet.fact("Live bytes", vec![strong(text::bytes(bytes)), plain(text::exact_bytes(bytes))]);
-    let bound = planned.summary.lower_bound_bytes;
-    if bytes == bound && bound > 0 {
-        sheet.fact("", vec![Piece::Warn("the most at any step: it is the lower bound".to_owned())]);
+    let mut live = both_sizes(bytes);
+    if bytes == planned.summary.lower_bound_bytes && bytes > 0 {
+        live.push(Piece::Warn("= lower bound".to_owned()));
     }
+    sheet.fact("Live bytes", live);
 }
 
 pub(super) fn step(planned: &Planned, step: u64) -> Sheet {
@@ -68,7 +69,7 @@ pub(super) fn step(planned: &Planned, step: u64) -> Sheet {
     sheet.push(Block::Head(Head { title: format!("Step {}", text::count(step)), ..Head::default() }));
     if let Some((context, op)) = planned.prepared.context.as_deref().zip(planned.op_at(step)) {
         let op_of_step = context.graph.op(op);
-        sheet.fact("Op", vec![to_op(op, &op_of_step.kind), plain(text::middle_cut(&op_of_step.name, 34))]);
+        sheet.fact("Op", vec![to_op(op, &op_of_step.kind), plain(scope_of(&op_of_step.name))]);
     }
     live_facts(&mut sheet, planned, step);
     let mut live = live_during(planned, Lifetime { start: step, end: step.saturating_add(1) });
@@ -96,11 +97,12 @@ pub(super) fn step(planned: &Planned, step: u64) -> Sheet {
 /// A buffer with its lifetime and its size.
 pub(super) fn buffer_row(planned: &Planned, id: BufferId) -> Row {
     let buffer = planned.prepared.problem.buffer(id);
+    let life = text::lifetime(buffer.lifetime.start, buffer.lifetime.end);
     Row {
         item: Item::Buffer(id),
         swatch: Some(id),
         strong: format!("#{}", id.0),
-        text: format!("{}  {}", planned.model.short[id.index()], text::lifetime(buffer.lifetime.start, buffer.lifetime.end)),
+        text: own_name(planned, id).into_iter().chain([life.as_str()]).collect::<Vec<_>>().join("  "),
         right: text::bytes(buffer.bytes),
     }
 }
@@ -123,7 +125,7 @@ pub(super) fn slot(planned: &Planned, slot: SlotId) -> Sheet {
     members.sort_by_key(|&id| (problem.buffer(id).lifetime.start, id));
     sheet.push(Block::Head(Head { title: format!("Slot {}", slot.0), ..Head::default() }));
     let size = members.iter().map(|&id| problem.buffer(id).bytes).max().unwrap_or(0);
-    sheet.fact("Size", vec![strong(text::bytes(size)), plain(text::exact_bytes(size))]);
+    sheet.fact("Size", both_sizes(size));
     if let Some(&first) = members.first() {
         let offset = planned.plan.offset(first);
         sheet.fact("Offset", vec![strong(text::bytes(offset)), Piece::Mono(text::hex(offset))]);
@@ -166,7 +168,7 @@ pub(super) fn tensor(planned: &Planned, id: TensorId) -> Sheet {
     let full = if title == tensor.name { String::new() } else { tensor.name.clone() };
     sheet.push(Block::Head(Head { swatch: planned.buffer_of(id), number: String::new(), title, role: Some(tensor.role), full }));
     let size = match tensor.bytes {
-        Some(bytes) => vec![strong(text::bytes(bytes)), plain(text::exact_bytes(bytes))],
+        Some(bytes) => both_sizes(bytes),
         None => vec![Piece::Unknown(tensor.unknown_because.clone())],
     };
     sheet.fact("Size", size);
@@ -213,7 +215,7 @@ mod tests {
         assert!(words.contains("Live bytes: 448 B"), "{words}");
         assert!(words.contains("Born here: #1 #2"), "{words}");
         assert!(words.contains("Freed after it: #1 #0"), "{words}");
-        assert!(words.contains("it is the lower bound") && words.contains("bar of 3"), "{words}");
+        assert!(words.contains("= lower bound") && words.contains("bar of 3"), "{words}");
         assert!(step(&planned, 9).words().contains("no buffer is live"));
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::of_others::buffer_row;
-use super::sheet::{Block, Head, Piece, Sheet, plain, strong, to_step};
+use super::sheet::{Block, Head, Piece, Sheet, both_sizes, plain, strong, to_step};
 use crate::session::Planned;
 use crate::text;
 
@@ -19,10 +19,10 @@ pub(super) fn sheet(planned: &Planned) -> Sheet {
     let workload = &planned.prepared.workload;
     let title = if workload.title.is_empty() { &workload.file } else { &workload.title };
     sheet.push(Block::Head(Head { title: title.clone(), ..Head::default() }));
+    faults(&mut sheet, planned);
     if !workload.description.is_empty() {
         sheet.push(Block::Text(workload.description.clone()));
     }
-    faults(&mut sheet, planned);
     contents(&mut sheet, planned);
     totals(&mut sheet, planned);
     strategy(&mut sheet, planned);
@@ -34,10 +34,6 @@ pub(super) fn sheet(planned: &Planned) -> Sheet {
         sheet.more(warnings.len(), MAX_WARNINGS);
     }
     sheet
-}
-
-fn both(bytes: u64) -> Vec<Piece> {
-    vec![strong(text::bytes(bytes)), plain(text::exact_bytes(bytes))]
 }
 
 fn contents(sheet: &mut Sheet, planned: &Planned) {
@@ -58,27 +54,33 @@ fn contents(sheet: &mut Sheet, planned: &Planned) {
 
 fn totals(sheet: &mut Sheet, planned: &Planned) {
     let summary = &planned.summary;
-    sheet.fact("Naive total", both(summary.naive_bytes));
-    sheet.fact("Arena", both(summary.arena_bytes));
-    sheet.fact("Saving", vec![Piece::Good(text::saving(summary.naive_bytes, summary.arena_bytes))]);
-    let mut bound = both(summary.lower_bound_bytes);
+    sheet.fact("Naive total", both_sizes(summary.naive_bytes));
+    sheet.fact("Arena", both_sizes(summary.arena_bytes));
+    let is_valid = planned.is_valid();
+    let good = |text: String| if is_valid { Piece::Good(text) } else { strong(text) };
+    sheet.fact("Saving", vec![good(text::saving(summary.naive_bytes, summary.arena_bytes))]);
+    let mut bound = both_sizes(summary.lower_bound_bytes);
     bound.push(to_step(planned.model.bound.step));
     sheet.fact("Lower bound", bound);
     let gap = text::gap(summary.arena_bytes, summary.lower_bound_bytes);
     let gap = match summary.gap {
         gap_ratio if gap_ratio > 0.05 => Piece::Warn(gap),
-        gap_ratio if gap_ratio <= 0.0 => Piece::Good(gap),
+        gap_ratio if gap_ratio <= 0.0 => good(gap),
         _ => strong(gap),
     };
     sheet.fact("Gap", vec![gap]);
     if let Some(observed) = summary.observed_bytes {
-        sheet.fact("In the file", both(observed));
+        sheet.fact("In the file", both_sizes(observed));
     }
     if let Some(capacity) = summary.capacity_bytes {
-        let verdict = if summary.fits_capacity { Piece::Good("fits".to_owned()) } else { Piece::Bad(format!("{} do not fit", text::bytes(summary.arena_bytes.saturating_sub(capacity)))) };
+        let verdict = if summary.fits_capacity {
+            Piece::Good("fits".to_owned())
+        } else {
+            Piece::Bad(format!("{} do not fit", text::bytes(summary.arena_bytes.saturating_sub(capacity))))
+        };
         sheet.fact("Capacity", vec![strong(text::bytes(capacity)), verdict]);
     }
-    sheet.fact("Static memory", both(summary.static_bytes));
+    sheet.fact("Static memory", both_sizes(summary.static_bytes));
     let change = text::change_bytes(summary.total_before, summary.total_after);
     sheet.fact("All memory", vec![strong(format!("{} → {}", text::bytes(summary.total_before), text::bytes(summary.total_after))), plain(change)]);
     sheet.push(Block::Rule);
@@ -93,7 +95,8 @@ fn strategy(sheet: &mut Sheet, planned: &Planned) {
     name.push(plain(text::time(planned.plan_seconds)));
     sheet.fact("Strategy", name);
     if let Some(slots) = planned.summary.slots {
-        sheet.fact("Slots", vec![strong(text::count(slots)), plain(format!("largest clique {}", text::count(planned.model.largest_clique.0 as u64)))]);
+        sheet
+            .fact("Slots", vec![strong(text::count(slots)), plain(format!("largest clique {}", text::count(planned.model.largest_clique.0 as u64)))]);
     }
     let verdict = match (planned.is_valid(), planned.summary.proved_optimal) {
         (false, _) => Piece::Bad("not valid".to_owned()),
@@ -114,7 +117,8 @@ fn forcing(sheet: &mut Sheet, planned: &Planned) {
     }
     let mut buffers = bound.buffers.clone();
     buffers.sort_by_key(|&id| (Reverse(problem.buffer(id).bytes), id));
-    sheet.heading("Who forces the bound", format!("{} at step {}", text::counted(buffers.len() as u64, "buffer", "buffers"), text::count(bound.step)));
+    sheet
+        .heading("Who forces the bound", format!("{} at step {}", text::counted(buffers.len() as u64, "buffer", "buffers"), text::count(bound.step)));
     sheet.rows(buffers.len(), MAX_FORCING, buffers.iter().map(|&id| buffer_row(planned, id)));
 }
 

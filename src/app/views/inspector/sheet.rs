@@ -6,6 +6,7 @@ use arenascope_planner::graph::Role;
 use arenascope_planner::ids::{BufferId, OpId, SlotId};
 
 use crate::selection::Item;
+use crate::session::Planned;
 
 /// A piece of a fact's value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -125,6 +126,21 @@ impl Sheet {
     }
 }
 
+/// The short name of a buffer; `None` if it is just its number, which stands beside it anyway.
+pub(in crate::views) fn own_name(planned: &Planned, id: BufferId) -> Option<&str> {
+    let short = planned.model.short.get(id.index())?;
+    (short.parse() != Ok(id.0)).then_some(short)
+}
+
+/// Bytes as a person reads them and, where that is rounded, to the last one.
+pub(super) fn both_sizes(bytes: u64) -> Vec<Piece> {
+    let mut pieces = vec![strong(crate::text::bytes(bytes))];
+    if bytes >= 1024 {
+        pieces.push(plain(crate::text::exact_bytes(bytes)));
+    }
+    pieces
+}
+
 /// A link to a buffer.
 pub(super) fn to_buffer(buffer: BufferId) -> Piece {
     Piece::Link(format!("#{}", buffer.0), Item::Buffer(buffer))
@@ -173,7 +189,13 @@ impl Sheet {
 #[cfg(test)]
 fn piece_words(piece: &Piece) -> &str {
     match piece {
-        Piece::Strong(text) | Piece::Plain(text) | Piece::Mono(text) | Piece::Link(text, _) | Piece::Bad(text) | Piece::Good(text) | Piece::Warn(text) => text,
+        Piece::Strong(text)
+        | Piece::Plain(text)
+        | Piece::Mono(text)
+        | Piece::Link(text, _)
+        | Piece::Bad(text)
+        | Piece::Good(text)
+        | Piece::Warn(text) => text,
         Piece::Unknown(why) => why,
         Piece::Copy { .. } => "",
     }

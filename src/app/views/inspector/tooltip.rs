@@ -5,6 +5,7 @@ use arenascope_planner::ids::{BufferId, TensorId};
 use egui::{Label, RichText, Ui};
 
 use super::of_buffer::last_scope;
+use super::sheet::own_name;
 use crate::ctx::ViewCtx;
 use crate::selection::Item;
 use crate::session::Planned;
@@ -39,11 +40,16 @@ fn buffer_lines(planned: &Planned, id: BufferId) -> Vec<String> {
         place = format!("slot {}, {place}", slot.0);
     }
     vec![
-        format!("#{}  {}", id.0, planned.model.short[id.index()]),
-        format!("{}, {}", text::bytes(buffer.size_bytes), text::exact_bytes(buffer.size_bytes)),
+        own_name(planned, id).map_or_else(|| format!("#{}", id.0), |name| format!("#{}  {name}", id.0)),
+        size_line(buffer.size_bytes),
         format!("{}, {}", text::lifetime(life.start, life.end), text::counted(life.n_steps(), "step", "steps")),
         place,
     ]
+}
+
+/// The size as a person reads it and, where that is rounded, to the last byte.
+fn size_line(bytes: u64) -> String {
+    if bytes < 1024 { text::bytes(bytes) } else { format!("{}, {}", text::bytes(bytes), text::exact_bytes(bytes)) }
 }
 
 fn item_lines(planned: &Planned, item: Item) -> Vec<String> {
@@ -77,7 +83,7 @@ fn tensor_lines(planned: &Planned, id: TensorId) -> Vec<String> {
     let Some(context) = planned.prepared.context.as_deref() else { return Vec::new() };
     let tensor = context.graph.tensor(id);
     let size = match tensor.bytes {
-        Some(bytes) => format!("{}, {}", text::bytes(bytes), text::exact_bytes(bytes)),
+        Some(bytes) => size_line(bytes),
         None => format!("size unknown: {}", tensor.unknown_because),
     };
     let place = match context.map.storage[id.index()] {

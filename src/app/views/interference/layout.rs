@@ -30,7 +30,7 @@ use crate::session::Planned;
 /// Width over height of the frame, the panel's usual shape.
 const ASPECT: f64 = 1.25;
 /// Side of the square that a node gets on the path, points; chosen by eye for 53 nodes in the panel.
-const CELL: f64 = 36.0;
+const CELL: f64 = 32.0;
 /// Free space between two nodes, points.
 const GAP: f64 = 3.0;
 /// Work units (nodes and a quarter of the edges, times ticks) that take about a second.
@@ -38,9 +38,12 @@ const WORK: usize = 60_000;
 /// Fewest and most ticks.
 const TICKS: [usize; 2] = [60, 300];
 /// How strongly a node is tied to its place on the path; chosen by eye.
-const TIE: f64 = 0.035;
+const TIE: f64 = 0.06;
 /// How strongly two nodes push each other; chosen by eye.
-const CHARGE: f64 = -55.0;
+const CHARGE: f64 = -40.0;
+
+/// What is said of a layout that was cancelled; the window never shows it.
+const STOPPED: &str = "stopped";
 
 /// Node positions of the interference graph.
 #[derive(Debug)]
@@ -79,7 +82,10 @@ pub fn lay_out(planned: &Arc<Planned>, control: &Control<'_>) -> Result<Arc<Node
     let largest = planned.model.largest_bytes;
     let radii: Vec<f64> = problem.buffers().iter().map(|buffer| f64::from(radius(buffer.bytes, largest))).collect();
     let mut positions = simulate(planned.model.order(RowOrder::Birth), &edges, control)?;
-    separate(&mut positions, &radii);
+    separate(&mut positions, &radii, control);
+    if control.is_stopped() {
+        return Err(STOPPED.to_owned());
+    }
     let size = shift_to_origin(&mut positions, &radii);
     Ok(Arc::new(NodeLayout {
         problem: Arc::clone(problem),
@@ -148,7 +154,7 @@ fn simulate(order: &[BufferId], edges: &[(u32, u32)], control: &Control<'_>) -> 
         .add_force("ties", Link::new((0..n).map(|at| (at, n + at))).distance(0.0).strength(move |_: &(_, _), at: usize| firmness[at]));
     for tick in 0..n_ticks {
         if control.is_stopped() {
-            return Err("stopped".to_owned());
+            return Err(STOPPED.to_owned());
         }
         if tick % 16 == 0 {
             control.report(Progress { what: "Laying out the graph".to_owned(), fraction: Some(real(tick) / real(n_ticks)), best_arena_bytes: None });
@@ -161,12 +167,12 @@ fn simulate(order: &[BufferId], edges: &[(u32, u32)], control: &Control<'_>) -> 
 }
 
 /// Pushes nodes apart until none overlap. Time O(n) per round with cells of one node's size.
-fn separate(positions: &mut [[f64; 2]], radii: &[f64]) {
+fn separate(positions: &mut [[f64; 2]], radii: &[f64], control: &Control<'_>) {
     let widest = radii.iter().copied().fold(1.0, f64::max) * 2.0 + GAP;
     for round in 0..400 {
         // Rounds that move little may go on for long; a little more each time ends them.
         let push = 0.5 + f64::from(round) * 0.002;
-        if !separate_once(positions, radii, widest, push) {
+        if control.is_stopped() || !separate_once(positions, radii, widest, push) {
             return;
         }
     }
@@ -306,7 +312,7 @@ mod tests {
     #[test]
     fn nodes_at_one_place_are_parted() {
         let mut positions = vec![[5.0, 5.0]; 30];
-        separate(&mut positions, &[6.0; 30]);
+        separate(&mut positions, &[6.0; 30], &Control::unattended());
         for a in 0..30 {
             for b in a + 1..30 {
                 assert!((positions[a][0] - positions[b][0]).hypot(positions[a][1] - positions[b][1]) > 12.0);

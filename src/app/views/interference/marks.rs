@@ -1,11 +1,11 @@
 //! Nodes and edges as shapes: soft lines in one mesh, circles with the outline of their state, names beside them.
 
 use arenascope_planner::ids::BufferId;
-use egui::{Align2, Color32, FontId, Mesh, Painter, Pos2, Rect, Shape, Stroke, vec2};
+use egui::{Align2, Color32, Mesh, Painter, Pos2, Rect, Shape, Stroke, vec2};
 
 use crate::ctx::ViewCtx;
 use crate::selection::Highlight;
-use crate::theme::{Tokens, mix, stroke};
+use crate::theme::{Tokens, alpha, stroke};
 
 /// Nodes of at least this radius carry their number.
 pub(super) const NUMBER_FROM: f32 = 8.0;
@@ -35,11 +35,11 @@ pub(super) fn node_at(nodes: &[ScreenNode], at: Pos2) -> Option<BufferId> {
     (nearest.distance(at) <= 4.0).then_some(nearest.buffer)
 }
 
-/// The ink of `n` edges: the more there are, the quieter each is.
+/// The ink of `n` edges: the more there are, the quieter each is, so that dense parts look dense.
 pub(super) fn edge_colour(t: &Tokens, n: usize) -> Color32 {
     #[expect(clippy::cast_precision_loss, reason = "at most a few ten thousand edges")]
-    let share = (300.0 / n.max(1) as f32).sqrt().clamp(0.22, 1.0);
-    mix(t.chart, t.text3, 0.6 * share)
+    let share = (250.0 / n.max(1) as f32).powf(0.75).clamp(0.06, 1.0);
+    alpha(t.text3, 0.6 * share)
 }
 
 /// Adds a line of about one point with soft sides, so that any angle looks smooth in a plain mesh.
@@ -125,7 +125,12 @@ pub(super) fn names_beside(painter: &Painter, ctx: &ViewCtx<'_>, nodes: &[Screen
     for node in named.take(MAX_NAMES) {
         let galley = painter.layout_no_wrap(format!("#{}", node.buffer.0), t.tick_strong(), t.text);
         let away = node.radius + 4.0;
-        let places = [(vec2(away, 0.0), Align2::LEFT_CENTER), (vec2(-away, 0.0), Align2::RIGHT_CENTER), (vec2(0.0, -away), Align2::CENTER_BOTTOM), (vec2(0.0, away), Align2::CENTER_TOP)];
+        let places = [
+            (vec2(away, 0.0), Align2::LEFT_CENTER),
+            (vec2(-away, 0.0), Align2::RIGHT_CENTER),
+            (vec2(0.0, -away), Align2::CENTER_BOTTOM),
+            (vec2(0.0, away), Align2::CENTER_TOP),
+        ];
         let free = |rect: &Rect| {
             painter.clip_rect().contains_rect(*rect)
                 && taken.iter().all(|other| !other.intersects(*rect))
@@ -138,11 +143,6 @@ pub(super) fn names_beside(painter: &Painter, ctx: &ViewCtx<'_>, nodes: &[Screen
             taken.push(rect);
         }
     }
-}
-
-/// A text with as many of its parts as fit into `room`: the first that does, else nothing.
-pub(super) fn first_that_fits(painter: &Painter, texts: &[String], font: &FontId, colour: Color32, room: f32) -> Option<std::sync::Arc<egui::Galley>> {
-    texts.iter().map(|text| painter.layout_no_wrap(text.clone(), font.clone(), colour)).find(|galley| galley.size().x <= room)
 }
 
 /// Paints a mesh of edges, if it has any.

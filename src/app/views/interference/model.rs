@@ -16,7 +16,7 @@ pub(super) const MAX_EDGES: usize = 20_000;
 /// Most neighbours of an ego view, chosen by eye: a column of names on either side.
 pub(super) const MAX_NEIGHBOURS: usize = 40;
 /// Smallest and largest radius of a node, points, chosen by eye.
-pub(super) const RADII: [f32; 2] = [4.0, 14.0];
+pub(super) const RADII: [f32; 2] = [5.0, 16.0];
 
 /// Whether a problem is small enough to be drawn whole.
 pub(super) fn can_draw_whole(n_buffers: usize, n_conflicts: u64) -> bool {
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn area_stands_for_bytes_between_the_smallest_and_the_largest_radius() {
-        assert!((radius(100, 100) - 14.0).abs() < 1e-6);
-        assert!((radius(25, 100) - 7.0).abs() < 1e-6);
-        assert!((radius(1, 1_000_000) - 4.0).abs() < 1e-6);
+        assert!((radius(100, 100) - RADII[1]).abs() < 1e-6);
+        assert!((radius(25, 100) - RADII[1] / 2.0).abs() < 1e-6);
+        assert!((radius(1, 1_000_000) - RADII[0]).abs() < 1e-6);
         assert!(radius(0, 0).is_finite());
     }
 

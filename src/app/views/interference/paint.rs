@@ -4,12 +4,13 @@ use arenascope_planner::ids::BufferId;
 use egui::{Align2, Mesh, Painter, Pos2, Rect, Shape, Stroke, Vec2, pos2, vec2};
 
 use super::layout::NodeLayout;
-use super::marks::{NUMBER_FROM, ScreenNode, edge_colour, first_that_fits, names_beside, nodes, paint_mesh, soft_line};
+use super::marks::{NUMBER_FROM, ScreenNode, edge_colour, names_beside, nodes, paint_mesh, soft_line};
 use super::model::{Ego, radius};
 use crate::ctx::ViewCtx;
 use crate::selection::{Highlight, Item};
 use crate::text;
 use crate::theme::stroke;
+use crate::views::inspector::own_name;
 
 /// What part of the drawing is shown: it fits the panel at zoom 1 without a pan.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -65,7 +66,11 @@ pub(super) fn place(layout: &NodeLayout, camera: Camera, area: Rect) -> Vec<Scre
     let node_scale = (least * camera.zoom).min(MAX_NODE_SCALE);
     let place = |(index, (&[x, y], &radius)): (usize, (&[f32; 2], &f32))| {
         let from_centre = (vec2(x, y) - size * 0.5) * stretch;
-        ScreenNode { buffer: BufferId::new(index), at: inner.center() + camera.pan + from_centre * camera.zoom, radius: (radius * node_scale).max(1.5) }
+        ScreenNode {
+            buffer: BufferId::new(index),
+            at: inner.center() + camera.pan + from_centre * camera.zoom,
+            radius: (radius * node_scale).max(1.5),
+        }
     };
     layout.positions.iter().zip(&layout.radii).enumerate().map(place).collect()
 }
@@ -93,7 +98,8 @@ pub(super) fn graph(painter: &Painter, ctx: &ViewCtx<'_>, layout: &NodeLayout, p
     nodes(painter, ctx, placed);
     let Some(centre) = ctx.selection.selected_buffer() else { return };
     let is_named = |node: &&ScreenNode| {
-        let related = node.buffer == centre || layout.edges.iter().any(|&(a, b)| (a == centre.0 && b == node.buffer.0) || (b == centre.0 && a == node.buffer.0));
+        let related = node.buffer == centre
+            || layout.edges.iter().any(|&(a, b)| (a == centre.0 && b == node.buffer.0) || (b == centre.0 && a == node.buffer.0));
         related && node.radius < NUMBER_FROM
     };
     names_beside(painter, ctx, placed, placed.iter().filter(is_named).copied());
@@ -126,7 +132,7 @@ pub(super) const EGO_ROW: f32 = 17.0;
 /// Space above the rows for the two headings.
 const EGO_TOP: f32 = 18.0;
 /// How far the outer rows lean towards the middle.
-const EGO_BEND: f32 = 22.0;
+const EGO_BEND: f32 = 16.0;
 /// Radius of the buffer in the middle.
 const EGO_CENTRE: f32 = 18.0;
 
@@ -143,7 +149,7 @@ pub(super) fn place_ego(ctx: &ViewCtx<'_>, ego: &Ego, area: Rect) -> Vec<ScreenN
     let largest = ctx.planned.model.largest_bytes;
     let rows = area.with_min_y(area.top() + EGO_TOP);
     let mut placed = vec![ScreenNode { buffer: ego.centre, at: rows.center(), radius: EGO_CENTRE }];
-    let away = (area.width() * 0.16).clamp(46.0, 150.0);
+    let away = (area.width() * 0.13).clamp(40.0, 150.0);
     for (side, out) in [(&ego.before, -1.0), (&ego.after, 1.0)] {
         #[expect(clippy::cast_precision_loss, reason = "a few dozen rows")]
         let (n, half) = (side.len() as f32, side.len() as f32 / 2.0 * EGO_ROW);
@@ -167,12 +173,14 @@ pub(super) fn ego(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, placed: &[Scr
     let hovered = focused(ctx, ctx.selection.hovered());
     for node in others {
         let strong = hovered == Some(node.buffer);
-        let line = if strong { Stroke::new(stroke::STRONG * t.line_scale, t.accent) } else { Stroke::new(stroke::HAIR, edge_colour(t, others.len())) };
+        let line =
+            if strong { Stroke::new(stroke::STRONG * t.line_scale, t.accent) } else { Stroke::new(stroke::HAIR, edge_colour(t, others.len())) };
         edge_to(painter, centre.at, node.at, line);
     }
     nodes(painter, ctx, placed);
-    for node in others {
-        beside(painter, ctx, node, node.at.x < centre.at.x, area);
+    for is_left in [true, false] {
+        let side: Vec<&ScreenNode> = others.iter().filter(|node| (node.at.x < centre.at.x) == is_left).collect();
+        beside(painter, ctx, &side, is_left, area);
     }
     centre_label(painter, ctx, centre);
     headings(painter, ctx, ego, area, centre.at.x);
@@ -185,31 +193,50 @@ fn edge_to(painter: &Painter, from: Pos2, to: Pos2, line: Stroke) {
     painter.add(Shape::CubicBezier(egui::epaint::CubicBezierShape::from_points_stroke(points, false, egui::Color32::TRANSPARENT, line)));
 }
 
-/// Number, name and size of a neighbour, as much as there is room for.
-fn beside(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode, is_left: bool, area: Rect) {
+/// Number, name and size of the neighbours on a side: the longest form that fits for all of them.
+fn beside(painter: &Painter, ctx: &ViewCtx<'_>, side: &[&ScreenNode], is_left: bool, area: Rect) {
+    let away = |node: &ScreenNode| node.radius + 6.0;
+    let room = |node: &ScreenNode| if is_left { node.at.x - away(node) - area.left() } else { area.right() - node.at.x - away(node) };
+    let galley = |node: &ScreenNode, form: u8| {
+        let (font, colour) = ink_beside(ctx, node);
+        painter.layout_no_wrap(words_beside(ctx, node.buffer, form), font, colour)
+    };
+    let form = (0..FORMS - 1).find(|&form| side.iter().all(|node| galley(node, form).size().x <= room(node))).unwrap_or(FORMS - 1);
+    for node in side {
+        let galley = galley(node, form);
+        let (align, x) = if is_left { (Align2::RIGHT_CENTER, node.at.x - away(node)) } else { (Align2::LEFT_CENTER, node.at.x + away(node)) };
+        painter.galley(align.anchor_size(pos2(x, node.at.y), galley.size()).min, galley, ctx.tokens.text2);
+    }
+}
+
+/// How many ways there are to name a neighbour, from the longest to the shortest.
+const FORMS: u8 = 3;
+
+fn words_beside(ctx: &ViewCtx<'_>, buffer: BufferId, form: u8) -> String {
+    let id = format!("#{}", buffer.0);
+    let size = text::bytes(ctx.planned.prepared.problem.buffer(buffer).bytes);
+    match (form, own_name(ctx.planned, buffer)) {
+        (0, Some(name)) => format!("{id}  {name}  {size}"),
+        (0 | 1, _) => format!("{id}  {size}"),
+        _ => id,
+    }
+}
+
+fn ink_beside(ctx: &ViewCtx<'_>, node: &ScreenNode) -> (egui::FontId, egui::Color32) {
     let t = ctx.tokens;
-    let highlight = ctx.highlight(Item::Buffer(node.buffer));
-    let dims = ctx.selection.dims_others() && highlight == Highlight::None;
-    let colour = if dims { t.text3 } else if highlight >= Highlight::Selected { t.text } else { t.text2 };
-    let font = if highlight >= Highlight::Selected { t.tick_strong() } else { t.tick() };
-    let away = node.radius + 6.0;
-    let room = if is_left { node.at.x - away - area.left() } else { area.right() - node.at.x - away };
-    let short = &ctx.planned.model.short[node.buffer.index()];
-    let size = text::bytes(ctx.planned.prepared.problem.buffer(node.buffer).bytes);
-    let id = format!("#{}", node.buffer.0);
-    let texts = [format!("{id}  {short}  {size}"), format!("{short}  {size}"), format!("{id}  {size}"), id];
-    let Some(galley) = first_that_fits(painter, &texts, &font, colour, room) else { return };
-    let align = if is_left { Align2::RIGHT_CENTER } else { Align2::LEFT_CENTER };
-    let at = pos2(if is_left { node.at.x - away } else { node.at.x + away }, node.at.y);
-    painter.galley(align.anchor_size(at, galley.size()).min, galley, colour);
+    match ctx.highlight(Item::Buffer(node.buffer)) {
+        Highlight::Selected | Highlight::Hovered => (t.tick_strong(), t.text),
+        Highlight::None if ctx.selection.dims_others() => (t.tick(), t.text3),
+        Highlight::None | Highlight::Related => (t.tick(), t.text2),
+    }
 }
 
 fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode) {
     let t = ctx.tokens;
-    let short = &ctx.planned.model.short[node.buffer.index()];
+    let name = own_name(ctx.planned, node.buffer).map_or_else(|| format!("#{}", node.buffer.0), |name| text::middle_cut(name, 18));
     let size = text::bytes(ctx.planned.prepared.problem.buffer(node.buffer).bytes);
     let mut y = node.at.y + node.radius + 5.0;
-    for (line, font, colour) in [(text::middle_cut(short, 18), t.tick_strong(), t.text), (size, t.tick(), t.text2)] {
+    for (line, font, colour) in [(name, t.tick_strong(), t.text), (size, t.tick(), t.text2)] {
         let galley = painter.layout_no_wrap(line, font, colour);
         let rect = Align2::CENTER_TOP.anchor_size(pos2(node.at.x, y), galley.size());
         painter.rect_filled(rect.expand2(vec2(2.0, 0.0)), 0.0, t.chart);
@@ -221,7 +248,9 @@ fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode) {
 fn headings(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, area: Rect, middle: f32) {
     let t = ctx.tokens;
     let y = area.top() + 7.0;
-    for (side, text, x, align) in [(&ego.before, "born before", middle - 40.0, Align2::RIGHT_CENTER), (&ego.after, "born with it or later", middle + 40.0, Align2::LEFT_CENTER)] {
+    for (side, text, x, align) in
+        [(&ego.before, "born before", middle - 40.0, Align2::RIGHT_CENTER), (&ego.after, "born with it or later", middle + 40.0, Align2::LEFT_CENTER)]
+    {
         if !side.is_empty() {
             painter.text(pos2(x, y), align, text, t.tick(), t.text3);
         }

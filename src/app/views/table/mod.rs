@@ -48,7 +48,8 @@ pub struct TableState {
 impl TableState {
     /// Draws the view.
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
-        let known = self.known.take().filter(|known| Arc::ptr_eq(&known.planned, ctx.planned) && known.filter == self.filter && known.sort == self.sort);
+        let known =
+            self.known.take().filter(|known| Arc::ptr_eq(&known.planned, ctx.planned) && known.filter == self.filter && known.sort == self.sort);
         let known = known.unwrap_or_else(|| self.work_out(ctx.planned));
         let n_all = ctx.planned.prepared.problem.n_buffers();
         let facts = facts(ctx, known.rows.len(), n_all, self.sort);
@@ -100,15 +101,17 @@ impl TableState {
     fn filter_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, is_empty: bool) {
         let t = ctx.tokens;
         ui.add_space(4.0);
+        let height = space::CONTROL_SMALL.max(t.size.body + 7.0);
+        ui.spacing_mut().interact_size.y = height;
         let width = (ui.available_width() * 0.42).clamp(90.0, 300.0);
         let field = TextEdit::singleline(&mut self.typed)
             .id_salt("table-filter")
             .hint_text("Filter: words, op:Conv, @step, >1MiB")
             .font(t.body())
-            .margin(egui::Margin::symmetric(6, 1))
+            .margin(egui::Margin::symmetric(6, 0))
             .align(egui::Align2::LEFT_CENTER)
             .desired_width(width);
-        let response = ui.add_sized(vec2(width, space::CONTROL_SMALL.max(t.size.body + 7.0)), field);
+        let response = ui.add_sized(vec2(width, height), field.min_size(vec2(width, height)));
         response.ctx.accesskit_node_builder(response.id, |node| node.set_label("Filter the table"));
         if std::mem::take(&mut self.wants_focus) {
             response.request_focus();

@@ -23,23 +23,32 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
     let scale = t.size.body / DESK_BODY;
     let row_height = space::TABLE_ROW.max(t.size.body + 8.0);
     let mut clicked = None;
-    let widths: f32 = Column::ALL.into_iter().map(|column| column.width() * scale).sum();
+    let least = |column: Column| widest(ui, ctx, column) + 2.0 * PAD;
+    let columns: Vec<(Column, f32, f32)> =
+        Column::ALL.into_iter().map(|column| (column, (column.width() * scale).max(least(column)), least(column))).collect();
+    let widths: f32 = columns.iter().map(|(_, width, _)| width).sum();
     let spare = (ui.available_width() - widths - 12.0).max(0.0);
     ui.scope(|ui| {
         ui.spacing_mut().item_spacing = vec2(0.0, 0.0);
         ScrollArea::horizontal().id_salt("table-columns").auto_shrink(false).show(ui, |ui| {
-            let mut table = TableBuilder::new(ui).id_salt("table").striped(false).resizable(true).sense(Sense::click()).auto_shrink(false).min_scrolled_height(0.0);
-            for column in Column::ALL {
+            let mut table = TableBuilder::new(ui)
+                .id_salt("table")
+                .striped(false)
+                .resizable(true)
+                .sense(Sense::click())
+                .auto_shrink(false)
+                .min_scrolled_height(0.0);
+            for (column, width, least) in columns {
                 // What is left over goes to the texts that are cut most often.
                 let extra = match column {
                     Column::Name => spare * 0.5,
                     Column::Shares => spare * 0.5,
                     _ => 0.0,
                 };
-                table = table.column(TableColumn::initial(column.width() * scale + extra).at_least(32.0).clip(true));
+                table = table.column(TableColumn::initial(width + extra).at_least(least.max(32.0)).clip(true));
             }
             if let Some(row) = scroll_to {
-                table = table.scroll_to_row(row, None);
+                table = table.scroll_to_row(row, Some(egui::Align::Center));
             }
             let table = table.header(row_height, |mut header| {
                 for column in Column::ALL {
@@ -60,6 +69,21 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
         });
     });
     clicked
+}
+
+/// The room that the longest number of a column needs: a cut number is a wrong number. 0 for texts.
+fn widest(ui: &Ui, ctx: &ViewCtx<'_>, column: Column) -> f32 {
+    let t = ctx.tokens;
+    let planned = ctx.planned;
+    let n = planned.prepared.problem.n_buffers() as u64;
+    let (text, font, more) = match column {
+        Column::Id => (format!("#{}", n.saturating_sub(1)), t.body_strong(), 10.0),
+        Column::Start | Column::End => (crate::text::count(planned.model.steps.end), t.body(), 0.0),
+        Column::Conflicts => (crate::text::count(n), t.body(), 0.0),
+        Column::Offset => (crate::text::hex(planned.plan.arena_bytes), t.mono_tick(), 0.0),
+        _ => return 0.0,
+    };
+    ui.painter().layout_no_wrap(text, font, t.text).size().x + more
 }
 
 fn heading(ui: &mut Ui, t: &Tokens, column: Column, sort: Sort) -> Response {

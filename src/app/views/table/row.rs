@@ -193,18 +193,18 @@ impl Column {
     /// Usual width, points at the text size of a desk.
     pub(super) fn width(self) -> f32 {
         match self {
-            Self::Id => 52.0,
-            Self::Name => 168.0,
-            Self::Op => 76.0,
-            Self::Role => 80.0,
-            Self::Dtype => 48.0,
-            Self::Shape => 128.0,
-            Self::Bytes => 74.0,
+            Self::Id => 50.0,
+            Self::Name => 150.0,
+            Self::Op => 72.0,
+            Self::Role => 78.0,
+            Self::Dtype => 50.0,
+            Self::Shape => 124.0,
+            Self::Bytes => 72.0,
             Self::Start | Self::End => 54.0,
-            Self::Offset => 92.0,
-            Self::Slot => 46.0,
-            Self::Conflicts => 72.0,
-            Self::Shares => 140.0,
+            Self::Offset => 84.0,
+            Self::Slot => 44.0,
+            Self::Conflicts => 70.0,
+            Self::Shares => 132.0,
         }
     }
 
@@ -293,6 +293,9 @@ mod tests {
         assert_eq!(cells, ["#0", "b0", "–", "activation", "–", "–", "2.00 KiB", "3", "1,007", "0x00000000", "–", "0", "–"]);
         let graph = sample("article_three_tensors.json");
         let row = Row { planned: &graph, id: BufferId(0) };
-        assert_eq!((row.cell(Column::Shape), row.cell(Column::Shares), row.cell(Column::Op)), ("1024 × 1024".to_owned(), "C".to_owned(), "matmul".to_owned()));
+        assert_eq!(
+            (row.cell(Column::Shape), row.cell(Column::Shares), row.cell(Column::Op)),
+            ("1024 × 1024".to_owned(), "C".to_owned(), "matmul".to_owned())
+        );
     }
 }
