@@ -11,9 +11,9 @@
 //! This module shares no code with [`crate::solve`] on purpose.
 //!
 //! ```text
-//! byte 8 |    BBBB         A [0,3) at bytes 0..4, B [1,4) at bytes 3..8:
-//!      3 |AAAxxx            both hold byte 3 at steps 1 and 2
-//!      0 |AAA
+//! byte 7 |.BBB       A [0, 3) holds bytes 0 to 3, B [1, 4) bytes 3 to 7:
+//!      3 |AxxB       both hold byte 3 at steps 1 and 2
+//!      0 |AAA.
 //! ```
 
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! Method: one buffer is born per step; lifetimes and sizes are drawn from the distributions below.
 //! Guarantee: the same kind, size and seed give the same buffers.
 //! Time and space O(n).
-//! Source: sizes and lifetimes as measured on inference and training graphs; the mixture is the project's own.
+//! Source: the project's own; the distributions imitate inference, training and dense loads.
 //!
 //! ```text
 //! ml     #.....   mostly short lives,   train  ######   every fourth forward output lives

@@ -7,7 +7,7 @@
 //! pairwise share a step (Helly).
 //! Guarantee: exact; edges are never stored.
 //! Time O(n log n) to build, O(log n) for a degree, O(k log n) for k neighbours; space O(n).
-//! Source: Golumbic, "Algorithmic Graph Theory and Perfect Graphs", chapter 8, DOI 10.1016/C2013-0-10739-8.
+//! Source: Golumbic, "Algorithmic Graph Theory and Perfect Graphs", chapter 8 (ISBN 978-0-444-51530-8).
 //!
 //! ```text
 //! A ###....      A-B, B-C, C-D interfere: 3 conflicts

@@ -5,8 +5,8 @@
 //! A buffer is met if it starts before the range ends (a prefix) and ends after it starts (a descent into the
 //! parts of the prefix whose latest end is late enough).
 //! Guarantee: exact.
-//! Time O(log n) to insert, O(k + blocks visited) to list k buffers, at most O(k log n); space O(n), 28 bytes per
-//! buffer.
+//! Time O(log n) to insert, O(k + blocks visited) to list k buffers, at most O(k log n); space O(n), about 26
+//! bytes per buffer.
 //! Source: the interval tree as an augmented search tree (Cormen et al., "Introduction to Algorithms", section 14.3).
 //!
 //! ```text

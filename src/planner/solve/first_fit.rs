@@ -4,7 +4,8 @@
 //! Method: walk the births in time order; whoever was placed before and lives at the birth is the only obstacle, so
 //! keep those sorted by offset and take the first gap that is large enough. An alignment of 64 KiB gives the steps
 //! that teaching articles try one by one.
-//! Guarantee: valid. No bound on the arena that does not grow with n is known for the general case.
+//! Guarantee: valid. The arena can exceed the live bytes by a factor that grows with the logarithm of the largest
+//! size (Robson).
 //! Time O(n · live buffers), space O(n).
 //! Source: Robson, "Worst case fragmentation of first fit and best fit storage allocation strategies",
 //! DOI 10.1093/comjnl/20.3.242.

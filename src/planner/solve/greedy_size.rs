@@ -10,9 +10,9 @@
 //! the planner of TensorFlow Lite.
 //!
 //! ```text
-//! byte 3 |..CC..      B (2 bytes) first, then A and C,
-//!      1 |.BBBB.      each in the lowest gap of the right height
-//!      0 |AA.CC.
+//! byte 2 |AA..CC      B (2 bytes) goes first, to the bottom;
+//!      1 |.BBBB.      A and C meet only B: each takes the lowest
+//!      0 |.BBBB.      gap that is large enough
 //! ```
 
 use super::{Request, SolveError, Strategy, StrategyKind};
@@ -40,7 +40,7 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     Ok(Plan::from_offsets(STRATEGY.name, request.problem, filling.offsets))
 }
 
-/// Buffers by (size, larger first, longer life first, id).
+/// Buffers by size, larger first, then the longer life, then the id.
 pub(super) fn by_size(problem: &Problem) -> Vec<BufferId> {
     let mut order: Vec<BufferId> = problem.ids().collect();
     order.sort_unstable_by_key(|&id| {

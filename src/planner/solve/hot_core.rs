@@ -7,7 +7,7 @@
 //! Guarantee: valid; no bound on the arena. Reaches the bound on large graphs where one pass over everything does
 //! not, because the orders see only what matters.
 //! Time: that of `lowest-floor` on the core and of `greedy-size` on the rest, per share; space O(n).
-//! Source: the project's own; the peeling idea is that of hot and cold parts in register allocation.
+//! Source: the project's own.
 //!
 //! ```text
 //! load  3 9 9 4 2       share 0.9 of the bound 9: sections 1 and 2 are hot;

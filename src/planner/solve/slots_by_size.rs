@@ -9,8 +9,8 @@
 //! size"), DOI 10.48550/arXiv.2001.03288.
 //!
 //! ```text
-//! slot 1 |..CC..     A (4) opens slot 0, B (3) meets A and opens slot 1,
-//! slot 0 |AA..BB     C (1) ... every slot has the size of its first buffer
+//! slot 1 |.BBB.      A (4 bytes) opens slot 0; B (3) meets A and opens slot 1;
+//! slot 0 |AA.CC      C (1) meets only B and moves into slot 0, which stays at 4
 //! ```
 
 use super::greedy_size::by_size;
