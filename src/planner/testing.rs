@@ -69,7 +69,7 @@ fn add_random_op(rng: &mut fastrand::Rng, tensors: &mut Vec<Tensor>, ops: &mut V
     let n_outputs = if kind == 5 { 2 } else { 1 };
     let outputs: Vec<TensorId> = (0..n_outputs)
         .map(|_| {
-            let bytes = if kind < 4 { input_bytes } else { 8 * rng.u64(0..=4) };
+            let bytes = if kind != 4 { input_bytes } else { 8 * rng.u64(0..=4) };
             let role = if rng.u32(0..8) == 0 { Role::GraphOutput } else { Role::Activation };
             add_tensor(tensors, bytes, role)
         })
@@ -80,7 +80,9 @@ fn add_random_op(rng: &mut fastrand::Rng, tensors: &mut Vec<Tensor>, ops: &mut V
         views: if kind == 0 { vec![(inputs[0], outputs[0])] } else { Vec::new() },
         in_place: match kind {
             1 | 2 => InPlace::AnyInput,
-            3 => InPlace::Pairs(vec![(inputs[0], outputs[0])]),
+            // Some views and splits claim more than they may have.
+            0 if rng.bool() => InPlace::AnyInput,
+            3 | 5 if rng.bool() => InPlace::Pairs(outputs.iter().map(|&output| (inputs[0], output)).collect()),
             _ => InPlace::No,
         },
         foldable: rng.u32(0..4) > 0,
@@ -180,8 +182,12 @@ fn check_strategies(problem: &Problem, context: Option<&GraphContext>) -> Result
                 check_size(&plan, bound, smallest).map_err(|fault| format!("{}: {fault}", strategy.name))?;
                 best = best.min(plan.arena_bytes);
             }
-            if strategy.name == "slots-by-birth" && plan.n_slots() != Some(Interference::new(problem).largest_clique().0) {
-                return Err(format!("slots-by-birth uses {:?} slots, not those of the largest clique", plan.n_slots()));
+            let is_fewest = strategy.name == "slots-by-birth" || (strategy.name == "refcount" && share == Share::Any);
+            if is_fewest && plan.n_slots() != Some(Interference::new(problem).largest_clique().0) {
+                return Err(format!("{} uses {:?} slots, not those of the largest clique", strategy.name, plan.n_slots()));
+            }
+            if strategy.name == "first-fit" {
+                check_broken_plans(problem, context, &plan)?;
             }
         }
     }
@@ -192,6 +198,18 @@ fn check_strategies(problem: &Problem, context: Option<&GraphContext>) -> Result
     }
     if plan != auto()? {
         return Err("auto: two runs give two plans".to_owned());
+    }
+    Ok(())
+}
+
+/// Moves one buffer after the other onto another one, and compares the checkers on each broken plan.
+fn check_broken_plans(problem: &Problem, context: Option<&GraphContext>, plan: &Plan) -> Result<(), String> {
+    let n = problem.n_buffers();
+    for (moved, onto) in (0..n).flat_map(|moved| [1, 2, 5].map(|distance| (moved, (moved + distance) % n))) {
+        let mut offsets = plan.offsets.clone();
+        let shift = problem.align().bytes() * (moved as u64 % 3);
+        offsets[moved] = offsets[onto] + shift;
+        check_plan(problem, context, &Plan::from_offsets("broken", problem, offsets)).map_err(|fault| format!("broken plan: {fault}"))?;
     }
     Ok(())
 }

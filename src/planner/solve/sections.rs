@@ -98,3 +98,21 @@ pub(super) fn parts(problem: &Problem, mut ids: Vec<BufferId>) -> Vec<Part> {
     }
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Align;
+
+    #[test]
+    fn keeps_maximal_sections_and_splits_where_nobody_crosses() {
+        // The example of the module: A [0, 3), B [1, 5), C [3, 5), D [6, 8).
+        let life = |start, end| Lifetime { start, end };
+        let problem = Problem::new([(1, life(0, 3)), (2, life(1, 5)), (4, life(3, 5)), (8, life(6, 8))], Align::ONE).expect("a valid problem");
+        let parts = parts(&problem, problem.ids().collect());
+        assert_eq!(parts.len(), 2);
+        assert_eq!((&parts[0].load[..], parts[0].bound_bytes()), (&[3, 6][..], 6));
+        assert_eq!((0..3).map(|item| parts[0].range(item)).collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2)]);
+        assert_eq!((&parts[1].ids[..], &parts[1].load[..]), (&[BufferId(3)][..], &[8][..]));
+    }
+}

@@ -1,6 +1,6 @@
 //! The Inspector view: everything known about what is selected, or about the plan when nothing is.
 //!
-//! A sheet is made once per selection, see [`sheet`]; drawing it costs what is on it, never what is in the model.
+//! A sheet is made once per selection (`sheet.rs`); drawing it costs what is on it, never what is in the model.
 
 #[cfg(test)]
 mod looks;
