@@ -221,7 +221,9 @@ pub(crate) enum ViewArg {
     Arena,
     Memory,
     Interference,
+    Inspector,
     Table,
+    Strategies,
 }
 
 /// Every strategy with its sentence, so that help and suggestions follow the planner's table.

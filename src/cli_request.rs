@@ -179,7 +179,9 @@ fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Resul
         ViewArg::Arena => "arena",
         ViewArg::Memory => "memory",
         ViewArg::Interference => "interference",
+        ViewArg::Inspector => "inspector",
         ViewArg::Table => "table",
+        ViewArg::Strategies => "strategies",
     };
     let theme = match theme {
         ThemeArg::Light => "light",

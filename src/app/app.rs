@@ -207,7 +207,9 @@ pub fn pane_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, views: &mut Views, pane: Pane) {
         Pane::Memory => memory::memory_ui(ui, ctx),
         Pane::Interference => views.interference.ui(ui, ctx),
         Pane::Inspector => views.inspector.ui(ui, ctx),
+        Pane::Table if views.shows_strategies && views.maximised.is_none() => views.strategies.ui(ui, ctx),
         Pane::Table => views.table.ui(ui, ctx),
+        Pane::Strategies => views.strategies.ui(ui, ctx),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::selection::Item;
 use crate::session::{PlanOptions, Planned, Session, Stage, make_plan};
 use crate::state::{Notice, Sample, State};
 use crate::theme::ThemeKind;
-use crate::views::interference;
+use crate::views::{Pane, interference, strategies};
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Status;
 use arenascope_planner::solve::AUTO;
@@ -54,6 +54,7 @@ pub fn apply(state: &mut State, picker: &Arc<dyn FilePicker>, command: Command) 
         Command::Export(path) => export_to(state, path),
         Command::CancelJob => cancel(state),
         Command::LayOutInterference => lay_out(state),
+        Command::CompareStrategies => compare(state),
         Command::Quit => state.quit = true,
         command => apply_to_view(state, command),
     }
@@ -76,6 +77,7 @@ fn apply_to_view(state: &mut State, command: Command) {
         Command::SetSlotLanes(on) => state.slot_lanes = on,
         Command::SetRowOrder(order) => state.views.lifetimes.order = order,
         Command::Maximise(pane) => state.views.maximised = pane,
+        Command::ShowFoot(pane) => state.views.shows_strategies = pane == Pane::Strategies,
         Command::ResetLayout => state.views.reset_layout(),
         Command::Find => state.views.start_search(),
         Command::SetFilter(filter) => state.views.table.set_filter(filter),
@@ -127,6 +129,7 @@ fn take_event(state: &mut State, event: Event) {
         }
         Outcome::Loaded(result) => loaded(state, result),
         Outcome::Planned(result) => planned(state, event.revision, result),
+        Outcome::Compared(result) => state.views.strategies.take(result),
         Outcome::Thumbnails(thumbnails) => state.views.thumbnails = thumbnails,
         Outcome::LaidOut(result) => state.views.interference.take_layout(result),
         Outcome::Exported(Ok(path)) => notify(state, format!("wrote {}", path.display()), false),
@@ -197,7 +200,7 @@ fn begin(state: &mut State, path: Option<&Path>, name: String) {
 }
 
 fn close(state: &mut State) {
-    for kind in [JobKind::Load, JobKind::Plan, JobKind::Layout] {
+    for kind in [JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare] {
         state.jobs.cancel(kind);
     }
     state.session = None;
@@ -208,7 +211,7 @@ fn close(state: &mut State) {
 }
 
 fn cancel(state: &mut State) {
-    for kind in [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Export] {
+    for kind in [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare, JobKind::Export] {
         state.jobs.cancel(kind);
     }
     if let Some(session) = &mut state.session {
@@ -222,6 +225,7 @@ fn cancel(state: &mut State) {
         }
     }
     state.views.interference.give_up();
+    state.views.strategies.give_up();
     notify(state, "cancelled", false);
 }
 
@@ -309,6 +313,13 @@ fn lay_out(state: &mut State) {
     let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) else { return };
     let work = move |control: &arenascope_planner::control::Control<'_>| Outcome::LaidOut(interference::lay_out(&planned, control));
     state.jobs.submit(JobKind::Layout, 0, "Laying out the interference graph", Box::new(work));
+}
+
+/// Runs all strategies on the shown problem in the background.
+fn compare(state: &mut State) {
+    let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) else { return };
+    let work = move |control: &arenascope_planner::control::Control<'_>| Outcome::Compared(strategies::compare(&planned, control));
+    state.jobs.submit(JobKind::Compare, 0, "Running all strategies", Box::new(work));
 }
 
 /// Makes the small pictures of the samples in the background.

@@ -112,6 +112,10 @@ pub enum Command {
     SetWheelZooms(bool),
     /// Show one view alone, or all of them again.
     Maximise(Option<Pane>),
+    /// Bring a view at the foot of the window to the front.
+    ShowFoot(Pane),
+    /// Run all strategies.
+    CompareStrategies,
     /// Put all views back where they were at first.
     ResetLayout,
     /// Put the cursor into the table's filter.

@@ -213,3 +213,16 @@ fn keys_walk_zoom_and_fit() {
     harness.run_steps(2);
     assert!(harness.state().state.steps.is_fit());
 }
+
+#[test]
+fn all_strategies_stand_beside_each_other_and_one_click_switches() {
+    let mut harness = opened("mobilenet_v2.onnx", ThemeKind::Dark);
+    harness.get_by_label("Strategies tab").click();
+    harness.run_steps(4);
+    harness.get_by_label("strategy lowest-floor");
+    harness.state().send(Command::Maximise(Some(crate::views::Pane::Strategies)));
+    harness.run_steps(3);
+    harness.get_by_label("strategy slots-by-size").click();
+    harness.run_steps(4);
+    assert_eq!(planned(&harness).plan.strategy, "slots-by-size");
+}
