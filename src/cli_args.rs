@@ -211,6 +211,7 @@ pub(crate) enum KindArg {
 pub(crate) enum ThemeArg {
     Light,
     Dark,
+    Projector,
 }
 
 /// The views that can be drawn.

@@ -54,7 +54,8 @@ fn own_settings(plan: &PlanFile) -> PrepareSettings {
 pub(crate) fn text_report(prepared: &Prepared, planned: &Planned) -> String {
     let faults = all_faults(prepared, planned);
     let unlisted = n_faults(planned).saturating_sub(faults.len() as u64);
-    let mut text = if planned.is_valid() { "valid\n".to_owned() } else { format!("invalid: {}\n", counted(n_faults(planned), "fault")) };
+    let held = format!("{} in an arena of {}", counted(planned.summary.buffers, "buffer"), exact_bytes(planned.summary.arena_bytes));
+    let mut text = if planned.is_valid() { format!("valid: {held}\n") } else { format!("invalid: {}\n", counted(n_faults(planned), "fault")) };
     for fault in faults {
         text.push_str(&format!("  {fault}\n"));
     }

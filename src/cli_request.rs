@@ -186,6 +186,7 @@ fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Resul
     let theme = match theme {
         ThemeArg::Light => "light",
         ThemeArg::Dark => "dark",
+        ThemeArg::Projector => "projector",
     };
     Ok(Picture { view, size: picture_size(size)?, theme, output })
 }

@@ -73,7 +73,7 @@ pub fn thumbnails(control: &Control<'_>) -> Vec<Thumbnail> {
 
 fn thumbnail(sample: &BuiltIn, control: &Control<'_>) -> Option<Thumbnail> {
     let workload = Arc::new(arenascope_formats::read_bytes(sample.file, sample.bytes, &ReadOptions::default()).ok()?);
-    let options = PlanOptions { strategy: "lowest-floor".to_owned(), ..PlanOptions::default() };
+    let options = PlanOptions::default();
     let prepared = prepare(&workload, options.prepare).ok()?;
     let plan = solve(&options.strategy, &prepared.problem, prepared.context.as_deref(), &options.solve, control).ok()?;
     Some(Thumbnail {

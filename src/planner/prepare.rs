@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::alias::{AliasSettings, BufferMap, Io, share_buffers};
+use crate::alias::{AliasSettings, BufferMap, Io, Storage, share_buffers};
 use crate::graph::{Graph, Role};
 use crate::ids::{BufferId, TensorId};
 use crate::plan::Plan;
@@ -73,6 +73,13 @@ impl Prepared {
             (None, Source::Buffers(buffers)) => &buffers[buffer.index()].name,
             (None, Source::Graph(_)) => "",
         }
+    }
+
+    /// How many tensors are in no number because their size is unknown.
+    #[must_use]
+    pub fn n_unknown(&self) -> u64 {
+        let is_unknown = |storage: &&Storage| matches!(storage, Storage::Unknown);
+        self.context.as_ref().map_or(0, |context| context.map.storage.iter().filter(is_unknown).count() as u64)
     }
 
     /// The tensors in a buffer, in the order in which they are written; empty for bare problems.

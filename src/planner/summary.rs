@@ -38,6 +38,8 @@ pub struct Summary {
     pub status: Status,
     /// Whether the plan is valid and as small as the bound.
     pub proved_optimal: bool,
+    /// Tensors whose size is unknown and that are in no number.
+    pub unknown_tensors: u64,
     /// Whether the check found no fault.
     pub valid: bool,
     /// How many slots; `None` for an offset plan.
@@ -62,6 +64,9 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
     let problem = &prepared.problem;
     let (peak_live_bytes, peak_step) = peak_live_bytes(problem);
     let valid = report.is_valid();
+    let unknown_tensors = prepared.n_unknown();
+    // What is not counted might not fit: no claim about the whole.
+    let status = if unknown_tensors > 0 && plan.status == Status::Optimal { Status::Feasible } else { plan.status };
     Summary {
         ops: prepared.n_ops as u64,
         tensors: prepared.n_tensors as u64,
@@ -76,8 +81,9 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
         total_before: prepared.static_bytes.saturating_add(prepared.naive_bytes),
         total_after: prepared.static_bytes.saturating_add(plan.arena_bytes),
         strategy: plan.strategy.clone(),
-        status: plan.status,
-        proved_optimal: valid && plan.status == Status::Optimal,
+        status,
+        proved_optimal: valid && status == Status::Optimal,
+        unknown_tensors,
         valid,
         slots: plan.n_slots().map(|slots| slots as u64),
         saving: if prepared.naive_bytes == 0 { 0.0 } else { 1.0 - ratio(plan.arena_bytes, prepared.naive_bytes) },

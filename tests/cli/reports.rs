@@ -130,3 +130,11 @@ fn a_reader_that_closes_the_pipe_is_no_failure() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert_eq!((first.as_str(), child.wait().unwrap().code()), ("mobilenet_v2.onnx: onnx\n", Some(0)));
 }
+
+#[test]
+fn a_size_that_is_unknown_is_counted_and_nothing_is_called_optimal() {
+    let (_, report) = plan_json(&sample("unet.onnx"), &["--dim", "batch=99999999999999"]);
+    assert_eq!(report["proved_optimal"], json!(false), "{report}");
+    let text = run(&["plan", &sample("unet.onnx"), "--dim", "batch=99999999999999"]);
+    assert!(text.stdout.contains("of unknown size not counted"), "{}", text.stdout);
+}
