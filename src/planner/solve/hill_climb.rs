@@ -6,8 +6,7 @@
 //! that meets such a buffer and is placed before that; then places again. A better arena is kept; a worse one too, with
 //! a chance that falls with the loss and the number of rounds; else the swap is undone. The best of all rounds is
 //! the plan. Only what comes after the first of the two swapped buffers is placed again.
-//! Guarantee: valid, never larger than `greedy-size` with ties by conflicts; no bound on the arena. The same seed gives
-//! the same plan.
+//! Guarantee: valid, never larger than its start; no bound on the arena. The same seed gives the same plan.
 //! Time O(500 · conflicts · log live), space O(conflicts). Refuses more than 2,000,000 conflicts.
 //! Source: TVM, `src/tir/usmp/algo/hill_climb.cc`.
 //!
@@ -221,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn climbs_below_every_one_pass_strategy_somewhere() {
-        let one_pass = ["greedy-size", "lowest-floor", "hot-core", "best-fit-decreasing"];
+    fn climbs_below_every_greedy_strategy_somewhere() {
+        let one_pass = ["greedy-size", "first-fit", "best-fit-decreasing", "tflite-arena", "greedy-conflicts"];
         let is_below = |problem: &Problem| {
             let climbed = plan("hill-climb", problem, 0).arena_bytes;
             one_pass.iter().all(|name| plan(name, problem, 0).arena_bytes > climbed)
         };
-        assert!((0..200).map(|seed| dense(14, seed)).any(|problem| is_below(&problem)));
+        assert!((0..20).map(|seed| dense(40, seed)).any(|problem| is_below(&problem)));
     }
 
     #[test]

@@ -12,9 +12,9 @@
 //! `onnxruntime/core/framework/mem_pattern_planner.h` (placement).
 //!
 //! ```text
-//! byte 4 |..CC..     D has A's size and takes A's block, which waits
-//!      2 |.BB...     reserved while C lives, so that C is put above it
-//!      0 |AA--DD
+//! byte 7 |..CC.     D has A's size and takes A's block, which waits reserved while C is born:
+//!      4 |.BB..     C goes above B, although nobody lives below B at that step
+//!      0 |AA-DD
 //! ```
 
 use std::collections::BTreeMap;
