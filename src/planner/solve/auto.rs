@@ -82,7 +82,11 @@ fn explain(plan: &Plan, n_tried: usize, skipped: &[&str], request: &Request<'_>)
         return format!("{name}{detail} reaches the lower bound, so no plan can be smaller");
     }
     let gap = (plan.arena_bytes as f64 / request.bound_bytes as f64 - 1.0) * 100.0;
-    let skipped = if skipped.is_empty() { String::new() } else { format!("; too many conflicts for {}", skipped.join(", ")) };
+    let skipped = match skipped {
+        [] => String::new(),
+        [one, two, _, ..] => format!("; too many conflicts for {one}, {two} and {} more", skipped.len() - 2),
+        few => format!("; too many conflicts for {}", few.join(" and ")),
+    };
     let stopped = if request.control.is_stopped() { ", stopped early" } else { "" };
     format!("{name}{detail} is the smallest of {n_tried} plans, {gap:.3} % above the lower bound{stopped}{skipped}")
 }

@@ -35,7 +35,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     run,
 };
 
-/// Conflicts beyond which a key takes more than about ten seconds; measured.
+/// Conflicts beyond which the keys take more than about twenty seconds; measured.
 const MAX_CONFLICTS: u64 = 200_000_000;
 
 /// What comes first in an order, and what decides ties.

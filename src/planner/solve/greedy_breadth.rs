@@ -38,7 +38,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     run,
 };
 
-/// Conflicts beyond which it takes more than about ten seconds; measured.
+/// Conflicts beyond which it takes more than two to ten seconds, by the number of slots; measured.
 const MAX_CONFLICTS: u64 = 200_000_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {

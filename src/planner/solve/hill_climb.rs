@@ -7,7 +7,7 @@
 //! a chance that falls with the loss and the number of rounds; else the swap is undone. The best of all rounds is
 //! the plan. Only what comes after the first of the two swapped buffers is placed again.
 //! Guarantee: valid, never larger than its start; no bound on the arena. The same seed gives the same plan.
-//! Time O(500 · conflicts · log live), space O(conflicts). Refuses more than 2,000,000 conflicts.
+//! Time O(500 · conflicts · log live), space O(conflicts). Refuses more than 1,000,000 conflicts.
 //! Source: TVM, `src/tir/usmp/algo/hill_climb.cc`.
 //!
 //! ```text
@@ -36,14 +36,14 @@ pub(super) const STRATEGY: Strategy = Strategy {
 /// Rounds; the source's constant.
 const ROUNDS: u64 = 500;
 
-/// Conflicts beyond which the rounds take more than about twenty seconds; measured.
-const MAX_CONFLICTS: u64 = 2_000_000;
+/// Conflicts beyond which the rounds take more than about ten seconds; measured.
+const MAX_CONFLICTS: u64 = 1_000_000;
 
 /// Chance in per cent to swap with a neighbour of a neighbour and not with a neighbour; the source's constant.
 const SECOND_LEVEL_PERCENT: u64 = 75;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
-    let because = "it goes through all conflicts 500 times, and there are more than 2,000,000";
+    let because = "it goes through all conflicts 500 times, and there are more than 1,000,000";
     request.afford(&STRATEGY, MAX_CONFLICTS, because)?;
     let mut climb = Climb::new(request)?;
     climb.place_from(0)?;

@@ -33,7 +33,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     run,
 };
 
-/// Conflicts beyond which the graph takes more than about a second and 200 MB; measured.
+/// Conflicts beyond which the graph takes more than about a second and 60 MB; measured.
 const MAX_CONFLICTS: u64 = 1_000_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
