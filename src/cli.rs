@@ -9,7 +9,7 @@ use crate::cli_plan::{load, make_plan};
 use crate::cli_print::{print, print_failure};
 use crate::cli_request::{ExportKind, Job, Request, UsageError};
 use crate::cli_window::{Opened, draw_picture, open_window, window_picture};
-use crate::{cli_check, cli_compare, cli_export, cli_inspect, cli_json, cli_report};
+use crate::{cli_bench, cli_check, cli_compare, cli_export, cli_inspect, cli_json, cli_report};
 
 /// Wrong usage, as opposed to a run that failed.
 const USAGE: u8 = 2;
@@ -69,6 +69,11 @@ fn answer(request: Request) -> anyhow::Result<Outcome> {
             let rows = cli_compare::compare(&prepared, &run, &only);
             print(&if json { cli_compare::json_report(&rows) } else { cli_compare::text_report(&prepared, &rows) })?;
             Ok(cli_compare::is_success(&rows).into())
+        }
+        Request::Bench { files, read, prepare, run, only, json } => {
+            let rows = cli_bench::bench(&files, &read, prepare, &run, &only)?;
+            print(&if json { cli_bench::json_report(&rows) } else { cli_bench::text_report(&rows) })?;
+            Ok(cli_bench::is_success(&rows).into())
         }
         Request::Check { file, plan, read, overrides, json } => {
             let (prepared, planned) = cli_check::check_plan(&file, &plan, &read, overrides)?;

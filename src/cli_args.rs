@@ -53,6 +53,23 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Measure strategies on many files: true bound, arena, gap, processor time, memory.
+    Bench {
+        /// The files to plan, without rounding unless --align is given; generated problems if there are none.
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        read: ReadArgs,
+        #[command(flatten)]
+        problem: ProblemArgs,
+        #[command(flatten)]
+        solve: SolveArgs,
+        /// Measure these strategies (repeatable) [default: auto].
+        #[arg(long, value_name = "NAME", value_parser = strategy_names())]
+        strategy: Vec<String>,
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
     /// Check a plan against the file it was made for: exit 0 if it is valid, else 1 with every fault listed.
     Check {
         /// The file that was planned.

@@ -82,6 +82,7 @@ pub(crate) enum Request {
     Window { file: Option<PathBuf>, job: Job },
     Plan { file: PathBuf, job: Job, json: bool },
     Compare { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
+    Bench { files: Vec<PathBuf>, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
     Check { file: PathBuf, plan: PathBuf, read: ReadOptions, overrides: ProblemOverrides, json: bool },
     Inspect { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, json: bool },
     Render { file: PathBuf, job: Job, picture: Picture },
@@ -98,6 +99,12 @@ impl TryFrom<CommandLine> for Request {
             Some(Command::Plan { file, plan, json }) => Self::Plan { file, job: job(plan)?, json },
             Some(Command::Compare { file, read, problem, solve, strategy, json }) => {
                 Self::Compare { file, read: read_options(&read)?, prepare: settings(&problem)?, run: limits(&solve)?, only: strategy, json }
+            }
+            Some(Command::Bench { files, read, problem, solve, strategy, json }) => {
+                // Published bounds and heights are exact bytes.
+                let exact = PrepareSettings { align: Align::ONE, ..PrepareSettings::default() };
+                let prepare = overrides(&problem)?.over(exact);
+                Self::Bench { files, read: read_options(&read)?, prepare, run: limits(&solve)?, only: strategy, json }
             }
             Some(Command::Check { file, plan, read, problem, json }) => {
                 Self::Check { file, plan, read: read_options(&read)?, overrides: overrides(&problem)?, json }

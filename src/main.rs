@@ -4,11 +4,13 @@
 
 mod cli;
 mod cli_args;
+mod cli_bench;
 mod cli_check;
 mod cli_compare;
 mod cli_export;
 mod cli_inspect;
 mod cli_json;
+mod cli_measure;
 mod cli_plan;
 mod cli_print;
 mod cli_report;

@@ -167,7 +167,9 @@ fn check_strategies(problem: &Problem, context: Option<&GraphContext>) -> Result
     let smallest = (problem.n_buffers() <= BRUTE_FORCE_LIMIT).then(|| smallest_arena(problem));
     let mut best = u64::MAX;
     for strategy in strategies() {
-        for share in [Share::Any, Share::Equal] {
+        // Nothing else looks at how slots are shared.
+        let shares: &[Share] = if strategy.name == "refcount" { &[Share::Any, Share::Equal] } else { &[Share::Any] };
+        for &share in shares {
             let options = SolveOptions { share, ..SolveOptions::default() };
             let plan = match solve(strategy.name, problem, context, &options, &Control::unattended()) {
                 Ok(plan) => plan,

@@ -3,6 +3,7 @@
 mod checkers;
 mod published_instances;
 mod random_cases;
+mod runtimes;
 mod samples;
 mod sharing;
 mod sketch;
