@@ -48,7 +48,7 @@ impl RangeSet {
                     changed(Change::New { begin: from, end: to });
                 }
             }
-            next = self.ends.range(key_end..end).next().map(|(&key, _)| key);
+            next = self.ends.range(key_end.min(end)..end).next().map(|(&key, _)| key);
         }
     }
 

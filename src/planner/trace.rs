@@ -15,6 +15,9 @@ use crate::ids::BufferId;
 use crate::lifetimes::Lifetime;
 use crate::stacks::{StackId, StackTable, TextId};
 
+/// What offsets keep of addresses; the caching allocator aligns blocks to as much, the host's allocator to less.
+pub const KEPT_ALIGN: u64 = 512;
+
 /// What an event does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Action {
@@ -378,20 +381,20 @@ impl Trace {
     /// segments (or between blocks, where no segments are known) left out.
     ///
     /// Addresses of one segment keep their distances, so that no two blocks share a byte that did not share it on the
-    /// device. Time O((blocks + segments) log), space O(blocks + segments).
+    /// device; every address keeps its remainder by [`KEPT_ALIGN`], so that what was aligned stays aligned.
+    /// Time O((blocks + segments) log), space O(blocks + segments).
     #[must_use]
     pub fn offsets(&self) -> Vec<u64> {
         let mut ranges: Vec<(u64, u64)> = self.segments.iter().map(|segment| (segment.address, segment.address_end())).collect();
         ranges.extend(self.blocks.iter().map(|block| (block.address, block.address_end())));
         ranges.sort_unstable();
         let mut merged: Vec<(u64, u64, u64)> = Vec::new();
-        let mut base = 0;
         for (begin, end) in ranges {
             match merged.last_mut() {
                 Some((_, last_end, _)) if begin <= *last_end => *last_end = end.max(*last_end),
                 last => {
-                    base += last.map_or(0, |&mut (last_begin, last_end, _)| last_end - last_begin);
-                    merged.push((begin, end, base));
+                    let top = last.map_or(begin % KEPT_ALIGN, |&mut (last_begin, last_end, last_base)| last_base + (last_end - last_begin));
+                    merged.push((begin, end, top + (begin % KEPT_ALIGN + KEPT_ALIGN - top % KEPT_ALIGN) % KEPT_ALIGN));
                 }
             }
         }

@@ -19,6 +19,7 @@ use serde::de::{Deserialize, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::chrome_event::{RawEvent, Span};
 use super::devices::{Device, choose};
+use super::labels::is_helper;
 use super::polled::{Polled, Position};
 use super::snapshot::of_trace;
 use super::{CHROME_FORMAT, Reading};
@@ -30,9 +31,6 @@ const MAX_DEPTH: usize = 64;
 const HOST: i64 = 0;
 /// Who chose the addresses.
 const TOOL: &str = "PyTorch's allocator";
-/// What begins the names of operators that only get memory for another one.
-const HELPERS: [&str; 6] = ["aten::empty", "aten::new_empty", "aten::resize_", "aten::set_", "aten::_empty", "aten::resolve"];
-
 /// One allocation or release.
 #[derive(Clone, Copy)]
 struct Memory {
@@ -163,8 +161,7 @@ fn stack(stacks: &mut StackTable, open: &[Span]) -> StackId {
 fn producer(stacks: &StackTable, innermost: &[&Span]) -> String {
     let name = |span: &&Span| stacks.text(span.name);
     let operators = || innermost.iter().filter(|span| !span.is_python).map(name);
-    let is_helper = |operator: &str| HELPERS.iter().any(|helper| operator.starts_with(helper));
-    let operator = operators().find(|operator| !is_helper(operator)).or_else(|| operators().next());
+    let operator = operators().find(|operator| !is_helper(operator.strip_prefix("aten::").unwrap_or(operator))).or_else(|| operators().next());
     let is_own = |function: &str| {
         function.contains(".py(")
             && !["torch/", "site-packages", "dist-packages", "<"].iter().any(|part| function.starts_with(part) || function.contains("-packages"))

@@ -165,6 +165,9 @@ impl Store {
     /// Adds items to a list.
     pub(super) fn extend(&mut self, list: Value, items: &[Value]) -> Result<(), String> {
         let Value::List(list) = list else { return Err("items are added to what is no list".to_owned()) };
+        if items.is_empty() {
+            return Ok(());
+        }
         let items: Vec<Value> = items.iter().map(|&item| self.settled(item)).collect::<Result<_, _>>()?;
         let index = list as usize;
         let is_new = matches!(&self.lists[index], List::Items(old) if old.is_empty());
