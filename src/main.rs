@@ -8,6 +8,7 @@ mod cli_check;
 mod cli_compare;
 mod cli_export;
 mod cli_inspect;
+mod cli_inspect_trace;
 mod cli_json;
 mod cli_plan;
 mod cli_print;

@@ -84,7 +84,13 @@ fn sizes_that_cannot_be_are_answered() {
         let message = of(&[event(action, addr, size)]).expect_err(part).to_string();
         assert!(message.contains(part), "{part}: {message}");
     }
-    let odd = [event("alloc", "512", "10"), event("alloc", "512", "20"), event("free_completed", "512", "20"), event("free_completed", "512", "20"), event("alloc", "0", "0")];
+    let odd = [
+        event("alloc", "512", "10"),
+        event("alloc", "512", "20"),
+        event("free_completed", "512", "20"),
+        event("free_completed", "512", "20"),
+        event("alloc", "0", "0"),
+    ];
     assert_eq!(of(&odd), Ok(()));
 }
 

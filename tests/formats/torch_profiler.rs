@@ -32,7 +32,9 @@ fn a_chrome_trace_reaches_the_profilers_own_peak() {
 #[test]
 fn memory_in_use_before_a_chrome_trace_is_one_block_more() {
     let event = |ts: u32, addr: u32, bytes: i32, total: u32| {
-        format!(r#"{{"ph":"i","name":"[memory]","pid":1,"tid":"a","ts":{ts},"args":{{"Addr":{addr},"Bytes":{bytes},"Total Allocated":{total},"Device Type":1,"Device Id":0}}}}"#)
+        format!(
+            r#"{{"ph":"i","name":"[memory]","pid":1,"tid":"a","ts":{ts},"args":{{"Addr":{addr},"Bytes":{bytes},"Total Allocated":{total},"Device Type":1,"Device Id":0}}}}"#
+        )
     };
     let op = r#"{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":"a","ts":1,"dur":5,"args":{"Addr":[1],"Bytes":"x"}}"#;
     let events = [event(4, 4096, 100, 1100), op.to_owned(), event(9, 8192, -300, 800), event(2, 64, 8, 1000)];

@@ -57,7 +57,11 @@ fn every_snapshot_replays_to_its_reference() {
         let check = trace.check();
         assert_eq!(workload.format, "torch-snapshot", "{name}");
         assert_eq!((trace.events().len(), trace.blocks().len()), (reference.events, reference.blocks), "{name}");
-        assert_eq!((check.live_at_end, check.found_at_end, check.same_size), (reference.live_at_end, reference.found_at_end, reference.same_size), "{name}");
+        assert_eq!(
+            (check.live_at_end, check.found_at_end, check.same_size),
+            (reference.live_at_end, reference.found_at_end, reference.same_size),
+            "{name}"
+        );
         assert_eq!((check.never_traced, check.pre_existing_bytes), (reference.never_traced, reference.pre_existing), "{name}");
         assert_eq!((check.peak_bytes, check.end_bytes, check.listed_end_bytes), (reference.peak, reference.end, Some(reference.end)), "{name}");
         assert!(check.is_consistent() && check.odd_events == 0, "{name}: {check:?}");
@@ -94,7 +98,10 @@ fn the_problem_has_the_traces_peak_and_the_real_addresses_never_overlap() {
         let observed = observed_plan(&default).expect("a snapshot has addresses");
         let report = check(&default.problem, &observed);
         assert_eq!((report.n_overlaps, report.n_violations), (0, 0), "{name}: {:?}", report.violations.first());
-        assert!(observed.arena_bytes <= trace_curves(trace).reserved.max().0.max(trace.segments().iter().map(|segment| segment.bytes).sum()), "{name}");
+        assert!(
+            observed.arena_bytes <= trace_curves(trace).reserved.max().0.max(trace.segments().iter().map(|segment| segment.bytes).sum()),
+            "{name}"
+        );
         let older = default.problem.ids().filter(|&id| default.is_pre_existing(id)).count();
         assert_eq!(older, trace.blocks().iter().filter(|block| block.origin != Origin::Traced).count(), "{name}");
     }
@@ -120,7 +127,9 @@ fn protocols_writers_and_wrappings_give_the_same_trace() {
     let mut padded = bytes.clone();
     padded.resize(bytes.len() + 3 - bytes.len() % 3, 0);
     let encoded = base64::engine::general_purpose::STANDARD.encode(&padded);
-    let page = format!("\n<!DOCTYPE html>\n<html>\n<script>const local_files = [{{\"name\": \"snapshot.pickle\", \"base64\": \"{encoded}\"}}]\n</script></html>");
+    let page = format!(
+        "\n<!DOCTYPE html>\n<html>\n<script>const local_files = [{{\"name\": \"snapshot.pickle\", \"base64\": \"{encoded}\"}}]\n</script></html>"
+    );
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packed.write_all(&bytes).and_then(|()| packed.flush()).expect("memory does not fail");
     let others = [
@@ -160,10 +169,13 @@ fn everything_that_a_snapshot_says_is_kept() {
     assert!(notes.contains(&(8, "user_metadata", "step=3, tag=warm")) && notes.contains(&(8, "internal_metadata", "kv")), "{notes:?}");
     let pending = trace.blocks().iter().find(|block| block.start == 19).expect("the last allocation");
     assert_eq!((pending.given_back, pending.end), (20, 21), "given back, but not free at the end");
-    let unknown: Vec<_> = trace.events().iter().filter_map(|event| if let Action::Other(name) = event.action { Some(text(name)) } else { None }).collect();
+    let unknown: Vec<_> =
+        trace.events().iter().filter_map(|event| if let Action::Other(name) = event.action { Some(text(name)) } else { None }).collect();
     assert_eq!(unknown, ["brand_new_action"]);
     let said = workload.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    for part in ["cuda:1 (1 events)", "--device", "pinned memory", "earliest events are lost", "2 blocks with 400 bytes are older", "brand_new_action"] {
+    for part in
+        ["cuda:1 (1 events)", "--device", "pinned memory", "earliest events are lost", "2 blocks with 400 bytes are older", "brand_new_action"]
+    {
         assert!(said.contains(part), "{part} in {said}");
     }
 }
@@ -206,7 +218,8 @@ fn the_device_asked_for_is_read() {
 #[test]
 fn a_dict_built_field_by_field_is_the_same_event() {
     let fields = [("action", text("alloc")), ("addr", number(4096)), ("size", number(100)), ("stream", number(0))];
-    let one_by_one: Vec<u8> = [b"}".to_vec()].into_iter().chain(fields.iter().map(|(key, value)| [text(key), value.clone(), b"s".to_vec()].concat())).flatten().collect();
+    let one_by_one: Vec<u8> =
+        [b"}".to_vec()].into_iter().chain(fields.iter().map(|(key, value)| [text(key), value.clone(), b"s".to_vec()].concat())).flatten().collect();
     let at_once = dict(&fields.iter().flat_map(|(key, value)| [text(key), value.clone()]).collect::<Vec<_>>());
     for event in [one_by_one, at_once] {
         let bytes = pickle(&[&dict(&[text("device_traces"), list(&[list(&[event])])]), b"."]);

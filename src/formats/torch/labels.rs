@@ -79,7 +79,11 @@ mod tests {
         assert_eq!(line_of(&[allocator, library, ("attention", "/home/me/model/attention.py", 12)]), "model/attention.py:12 attention");
         assert_eq!(line_of(&[allocator, library]), "modules/linear.py:134 forward");
         assert_eq!(line_of(&[allocator, ("at::_ops::add_Tensor::call(at::Tensor const&)", "??", 0)]), "aten::add_Tensor");
-        let backward = [("at::_ops::empty_strided::call()", "??", 0), ("at::_ops::sum::call()", "", 0), ("torch::autograd::generated::MulBackward0::apply(x)", "", 0)];
+        let backward = [
+            ("at::_ops::empty_strided::call()", "??", 0),
+            ("at::_ops::sum::call()", "", 0),
+            ("torch::autograd::generated::MulBackward0::apply(x)", "", 0),
+        ];
         assert_eq!(line_of(&backward), "aten::sum in MulBackward0");
         assert_eq!(line_of(&[allocator]), "CUDACachingAllocator.cpp c10::malloc");
         assert_eq!(line_of(&[("start", "??", 0)]), "start");
