@@ -28,7 +28,8 @@ pub(crate) struct TraceInspection {
     stacks: u64,
     streams: u64,
     annotations: u64,
-    consistent: bool,
+    /// Whether the events lead to the blocks listed at the end; null if the file lists none.
+    consistent: Option<bool>,
     curves: Vec<CurveRow>,
     segments: SegmentRow,
     fragmentation: Vec<MomentRow>,
@@ -122,9 +123,9 @@ pub(crate) fn inspect_trace(prepared: &Prepared, trace: &Trace, fits: Option<u64
         pre_existing_blocks: trace.blocks().iter().filter(|block| block.is_pre_existing()).count() as u64,
         pre_existing_bytes: check.pre_existing_bytes,
         stacks: trace.stacks().n_stacks() as u64,
-        streams: trace.streams().len() as u64,
+        streams: n_streams(trace),
         annotations: trace.annotations().len() as u64,
-        consistent: check.is_consistent(),
+        consistent: check.listed_end_bytes.map(|_| check.is_consistent()),
         curves: curve_rows(trace, &curves),
         segments: segment_row(trace, &curves),
         fragmentation: moments(trace, peak_step, fits),
@@ -133,6 +134,14 @@ pub(crate) fn inspect_trace(prepared: &Prepared, trace: &Trace, fits: Option<u64
         by_line: line_rows(trace, peak_step),
         categories: category_rows(trace),
     }
+}
+
+/// How many streams have blocks.
+fn n_streams(trace: &Trace) -> u64 {
+    let mut streams: Vec<u16> = trace.blocks().iter().map(|block| block.stream).collect();
+    streams.sort_unstable();
+    streams.dedup();
+    streams.len() as u64
 }
 
 fn curve_rows(trace: &Trace, curves: &TraceCurves) -> Vec<CurveRow> {
@@ -314,7 +323,9 @@ fn fact_rows(found: &TraceInspection) -> Vec<Vec<String>> {
     }
     rows.push(count("distinct stacks", found.stacks));
     rows.push(count("streams", found.streams));
-    rows.push(vec!["the events explain the end".to_owned(), if found.consistent { "yes" } else { "no" }.to_owned(), String::new()]);
+    if let Some(consistent) = found.consistent {
+        rows.push(vec!["the events explain the end".to_owned(), if consistent { "yes" } else { "no" }.to_owned(), String::new()]);
+    }
     rows
 }
 
@@ -357,6 +368,6 @@ fn arena_rows(arena: &ArenaRow) -> Vec<Vec<String>> {
     rows.push(both("lower bound of every plan", arena.lower_bound_bytes));
     let gap = u64::try_from(arena.gap_bytes.unsigned_abs()).unwrap_or(u64::MAX);
     let label = if arena.gap_bytes < 0 { "gap: the arena needs more by" } else { "gap: the arena saves" };
-    rows.push(vec![label.to_owned(), exact_bytes(gap), percent(arena.saving)]);
+    rows.push(vec![label.to_owned(), exact_bytes(gap), percent(arena.saving.abs())]);
     rows
 }

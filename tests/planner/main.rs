@@ -7,3 +7,4 @@ mod samples;
 mod sharing;
 mod sketch;
 mod strategies;
+mod traces;
