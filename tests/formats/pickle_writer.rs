@@ -13,7 +13,7 @@ pub(crate) fn pickle(opcodes: &[&[u8]]) -> Vec<u8> {
 /// A text.
 pub(crate) fn text(value: &str) -> Vec<u8> {
     let length = u32::try_from(value.len()).expect("a short text");
-    [&[b'X'], &length.to_le_bytes()[..], value.as_bytes()].concat()
+    [&b"X"[..], &length.to_le_bytes(), value.as_bytes()].concat()
 }
 
 /// A number of 64 bits.
@@ -91,7 +91,7 @@ impl Writer<'_> {
     fn get(&mut self, memo: u32) -> std::io::Result<()> {
         match u8::try_from(memo) {
             Ok(short) => self.put(&[b'h', short]),
-            Err(_) => self.put(&[&[b'j'], &memo.to_le_bytes()[..]].concat()),
+            Err(_) => self.put(&[&b"j"[..], &memo.to_le_bytes()].concat()),
         }
     }
 
@@ -107,7 +107,7 @@ impl Writer<'_> {
     fn number(&mut self, value: u64) -> std::io::Result<()> {
         match (u8::try_from(value), i32::try_from(value)) {
             (Ok(byte), _) => self.put(&[b'K', byte]),
-            (_, Ok(word)) => self.put(&[&[b'J'], &word.to_le_bytes()[..]].concat()),
+            (_, Ok(word)) => self.put(&[&b"J"[..], &word.to_le_bytes()].concat()),
             _ => self.put(&[&[0x8a, 8], &value.to_le_bytes()[..]].concat()),
         }
     }

@@ -116,9 +116,9 @@ fn a_list_that_holds_itself_is_answered() {
 
 #[test]
 fn a_snapshot_cut_anywhere_is_an_error() {
-    for name in ["every_field.p2.pickle", "every_field.p4.pickle", "every_field.json"] {
+    for (name, step) in [("every_field.p2.pickle", 1), ("every_field.p4.pickle", 1), ("every_field.json", 7)] {
         let bytes = fixture(name);
-        for length in 1..bytes.len() {
+        for length in (1..bytes.len()).step_by(step) {
             let error = parse(name, &bytes[..length]).map(|_| ()).expect_err("a part of a snapshot");
             assert!(!error.to_string().contains('\n'), "{error}");
         }

@@ -25,12 +25,15 @@ fn held(address: u64, bytes: u64) -> Segment {
     Segment { address, bytes, start: 0, end: 0, is_small: None, is_expandable: false, stream: 0, pool: 0 }
 }
 
+/// Requested bytes of the block in each cell of a segment, and whether it was given back.
+type Cells = [Option<(u64, bool)>; 10];
+
 /// A small allocator: segments of ten cells, blocks of one cell each, a segment goes back when it is empty.
 #[derive(Default)]
 struct Allocator {
     events: Vec<Event>,
-    /// By segment: its cells, the requested bytes of the block in each, and whether it was given back.
-    segments: Vec<(u64, [Option<(u64, bool)>; 10])>,
+    /// The address and the cells of each segment.
+    segments: Vec<(u64, Cells)>,
     /// Requested bytes after each event.
     levels: Vec<u64>,
     live: u64,

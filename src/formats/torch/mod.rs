@@ -2,11 +2,11 @@
 //!
 //! | file | reader | what it gives |
 //! | --- | --- | --- |
-//! | CUDA snapshot, `.pickle` (protocols 2 to 5) | [`pickle`] | blocks, segments, stacks, failures |
-//! | CUDA snapshot as JSON | [`json`] | the same |
-//! | the HTML page that PyTorch's memory viewer exports | [`html`] | the same: it holds the pickle |
-//! | Chrome trace with `[memory]` events, `.json` | [`chrome`] | blocks, named by the operators around them |
-//! | memory timeline, `.json` and `.raw.json` | [`timeline`] | curves by category, no blocks |
+//! | CUDA snapshot, `.pickle` (protocols 2 to 5) | `pickle.rs` | blocks, segments, stacks, failures |
+//! | CUDA snapshot as JSON | `json.rs` | the same |
+//! | the HTML page that PyTorch's memory viewer exports | `html.rs` | the same: it holds the pickle |
+//! | Chrome trace with `[memory]` events, `.json` | `chrome.rs` | blocks, named by the operators around them |
+//! | memory timeline, `.json` and `.raw.json` | `timeline.rs` | curves by category, no blocks |
 //!
 //! # Snapshots
 //!
