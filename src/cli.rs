@@ -80,9 +80,9 @@ fn answer(request: Request) -> anyhow::Result<Outcome> {
             print(&if json { cli_check::json_report(&prepared, &planned) } else { cli_check::text_report(&prepared, &planned) })?;
             Ok(planned.is_usable().into())
         }
-        Request::Inspect { file, read, prepare, json } => {
+        Request::Inspect { file, read, prepare, fits, json } => {
             let prepared = load(&file, &read, prepare)?;
-            let inspection = cli_inspect::inspect(&prepared);
+            let inspection = cli_inspect::inspect(&prepared, fits);
             print(&if json { cli_inspect::json_report(&inspection) } else { cli_inspect::text_report(&prepared, &inspection) })?;
             Ok(Outcome::Done)
         }

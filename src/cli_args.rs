@@ -84,10 +84,14 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Say what is in a file: ops by type, tensors by role and dtype, bytes, open dimensions, warnings.
+    /// Say what is in a file: ops by type, tensors by role and dtype, bytes, open dimensions, warnings; of a memory
+    /// trace its peaks, fragmentation, failures, and what one arena would need.
     Inspect {
         /// The file to look into.
         file: PathBuf,
+        /// Of a memory trace: say whether so many bytes, such as 2GiB, would fit at the peak and at the end.
+        #[arg(long, value_name = "BYTES")]
+        fits: Option<String>,
         #[command(flatten)]
         read: ReadArgs,
         #[command(flatten)]
@@ -160,6 +164,9 @@ pub(crate) struct ReadArgs {
     /// The number for an open dimension (repeatable); NAME is the dimension, `input:axis`, a scalar graph input, or `*` for all others.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) dim: Vec<String>,
+    /// The device of a memory trace, as the file numbers them (-1 is the host) [default: the one with most events].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) device: Option<i64>,
 }
 
 /// What decides the planning problem.

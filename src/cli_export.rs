@@ -34,7 +34,7 @@ pub(crate) fn export_plan(prepared: &Prepared, planned: &Planned, kind: PlanKind
 pub(crate) fn export_dot(prepared: &Prepared, output: &Path) -> anyhow::Result<String> {
     let (text, what) = match &prepared.workload.source {
         Source::Graph(graph) => (graph_to_dot(graph), format!("graph of {}", counted(prepared.n_ops as u64, "op"))),
-        Source::Buffers(_) => {
+        Source::Buffers(_) | Source::Trace(_) => {
             let name = |index: usize| prepared.buffer_name(BufferId::new(index));
             (
                 problem_to_dot(&prepared.problem, name, MAX_DOT_EDGES),

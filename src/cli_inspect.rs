@@ -7,6 +7,7 @@ use arenascope_planner::prepare::Prepared;
 use arenascope_planner::workload::Source;
 use serde::Serialize;
 
+use crate::cli_inspect_trace::{self, TraceInspection, inspect_trace};
 use crate::cli_json::object;
 use crate::cli_print::{Set, binary_bytes, counted, exact_bytes, grouped, paragraph, table};
 use crate::cli_report::{TEXT_WIDTH, warning_lines};
@@ -27,6 +28,8 @@ pub(crate) struct Inspection<'a> {
     ops_by_type: Vec<KindCount>,
     tensors_by_role: Vec<TensorCount>,
     dimensions: Vec<Dimension<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceInspection>,
     warnings: Vec<String>,
 }
 
@@ -51,12 +54,16 @@ struct Dimension<'a> {
     is_default: bool,
 }
 
-/// Counts what is in a file.
-pub(crate) fn inspect(prepared: &Prepared) -> Inspection<'_> {
+/// Counts what is in a file. Of a memory trace, `fits` asks whether so many bytes would fit.
+pub(crate) fn inspect(prepared: &Prepared, fits: Option<u64>) -> Inspection<'_> {
     let workload = &prepared.workload;
     let graph = match &workload.source {
         Source::Graph(graph) => Some(graph.as_ref()),
-        Source::Buffers(_) => None,
+        Source::Buffers(_) | Source::Trace(_) => None,
+    };
+    let trace = match &workload.source {
+        Source::Trace(trace) => Some(inspect_trace(prepared, trace, fits)),
+        Source::Graph(_) | Source::Buffers(_) => None,
     };
     Inspection {
         file: &workload.file,
@@ -72,6 +79,7 @@ pub(crate) fn inspect(prepared: &Prepared) -> Inspection<'_> {
         ops_by_type: graph.map_or_else(Vec::new, ops_by_type),
         tensors_by_role: graph.map_or_else(Vec::new, tensors_by_role),
         dimensions: workload.symbolic_dims.iter().map(|dim| Dimension { name: &dim.name, value: dim.value, is_default: dim.is_default }).collect(),
+        trace,
         warnings: prepared.warnings.iter().map(ToString::to_string).collect(),
     }
 }
@@ -129,6 +137,7 @@ pub(crate) fn text_report(prepared: &Prepared, inspection: &Inspection<'_>) -> S
         text.push_str("\nopen dimensions\n");
         text.push_str(&table(2, &[Set::Left, Set::Right, Set::Left], &dimension_rows(inspection)));
     }
+    text.push_str(&inspection.trace.as_ref().map_or_else(String::new, cli_inspect_trace::text_report));
     text.push_str(&warning_lines(prepared, usize::MAX));
     text
 }

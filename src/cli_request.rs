@@ -84,7 +84,7 @@ pub(crate) enum Request {
     Compare { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
     Bench { files: Vec<PathBuf>, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
     Check { file: PathBuf, plan: PathBuf, read: ReadOptions, overrides: ProblemOverrides, json: bool },
-    Inspect { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, json: bool },
+    Inspect { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, fits: Option<u64>, json: bool },
     Render { file: PathBuf, job: Job, picture: Picture },
     Export { file: PathBuf, job: Job, kind: ExportKind, output: PathBuf },
     Generate { kind: Kind, n: usize, seed: u64, output: PathBuf },
@@ -109,8 +109,9 @@ impl TryFrom<CommandLine> for Request {
             Some(Command::Check { file, plan, read, problem, json }) => {
                 Self::Check { file, plan, read: read_options(&read)?, overrides: overrides(&problem)?, json }
             }
-            Some(Command::Inspect { file, read, problem, json }) => {
-                Self::Inspect { file, read: read_options(&read)?, prepare: settings(&problem)?, json }
+            Some(Command::Inspect { file, fits, read, problem, json }) => {
+                let fits = fits.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("--fits: {message}")))?;
+                Self::Inspect { file, read: read_options(&read)?, prepare: settings(&problem)?, fits, json }
             }
             Some(Command::Render { file, output, view, size, theme, plan }) => {
                 Self::Render { file, job: job(plan)?, picture: picture(output, view, &size, theme)? }
@@ -127,7 +128,7 @@ fn job(args: PlanArgs) -> Result<Job, UsageError> {
 }
 
 fn read_options(args: &ReadArgs) -> Result<ReadOptions, UsageError> {
-    Ok(ReadOptions { dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()? })
+    Ok(ReadOptions { dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()?, device: args.device })
 }
 
 /// Names may contain `=` themselves, so the last one divides.

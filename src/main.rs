@@ -9,6 +9,7 @@ mod cli_check;
 mod cli_compare;
 mod cli_export;
 mod cli_inspect;
+mod cli_inspect_trace;
 mod cli_json;
 mod cli_measure;
 mod cli_plan;

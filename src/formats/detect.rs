@@ -8,6 +8,7 @@ use arenascope_planner::control::Control;
 use arenascope_planner::workload::Workload;
 
 use crate::error::FormatError;
+use crate::torch::{self, Reading, json::Kind};
 use crate::{minimalloc, onnx, oplist};
 
 /// What the user says about a file beyond its content.
@@ -16,6 +17,8 @@ pub struct ReadOptions {
     /// Numbers for open dimensions, as pairs of a name and a value. A name is a symbolic dimension, `input:axis`,
     /// `*` for all others, or a scalar graph input whose value decides shapes.
     pub dims: Vec<(String, u64)>,
+    /// Which device of a memory trace is read, as the file numbers them; `None` for the one with most events.
+    pub device: Option<i64>,
 }
 
 /// A format that can be read.
@@ -43,6 +46,21 @@ pub fn formats() -> &'static [FormatInfo] {
             name: minimalloc::FORMAT,
             extensions: &["csv"],
             summary: "Buffers with lifetimes and sizes, and offsets if another tool chose some.",
+        },
+        FormatInfo {
+            name: torch::SNAPSHOT_FORMAT,
+            extensions: &["pickle", "pkl", "json", "html"],
+            summary: "What PyTorch's CUDA allocator did: blocks and segments at their addresses, stacks, failures.",
+        },
+        FormatInfo {
+            name: torch::CHROME_FORMAT,
+            extensions: &["json"],
+            summary: "A trace of PyTorch's profiler with memory events, named by the operators around them.",
+        },
+        FormatInfo {
+            name: torch::TIMELINE_FORMAT,
+            extensions: &["json"],
+            summary: "A memory timeline of PyTorch's profiler: curves by category, nothing to plan.",
         },
     ]
 }
@@ -98,6 +116,8 @@ pub(crate) struct Origin {
 enum Content {
     Gzip,
     Json,
+    Html,
+    Pickle,
     Csv,
     Onnx,
 }
@@ -117,9 +137,39 @@ fn read_source<R: Read + Seek>(
     source.seek(SeekFrom::Start(0)).map_err(failed)?;
     match content(&head, &origin.file).map_err(|found| FormatError::Unrecognised { path: origin.path.clone(), found })? {
         Content::Gzip => read_gzip(origin, source, options, control),
-        Content::Json => oplist::read(origin, &text(origin, source)?),
+        Content::Json => read_json(origin, &head, source, options, control),
+        Content::Html => torch::html::read(&Reading { origin, options, control }, source),
+        Content::Pickle => torch::read_pickle(&Reading { origin, options, control }, source),
         Content::Csv => minimalloc::read(origin, source, control),
         Content::Onnx => onnx::read(origin, source, options, control),
+    }
+}
+
+fn read_json<R: Read + Seek>(
+    origin: &Origin,
+    head: &[u8],
+    mut source: BufReader<R>,
+    options: &ReadOptions,
+    control: &Control<'_>,
+) -> Result<Workload, FormatError> {
+    let reading = Reading { origin, options, control };
+    let known = as_text(head).and_then(torch::json::kind_of_head);
+    let is_whole = head.len() as u64 == origin.bytes;
+    let kind = match known {
+        Some(kind) => kind,
+        None if is_whole => Kind::OpList,
+        None => {
+            let kind = torch::json::kind_of_all(&reading, &mut source);
+            let failed = |error: std::io::Error| FormatError::Unreadable { path: origin.path.clone(), offset: 0, reason: plain_reason(&error) };
+            source.seek(SeekFrom::Start(0)).map_err(failed)?;
+            kind
+        }
+    };
+    match kind {
+        Kind::Snapshot => torch::json::read(&reading, source),
+        Kind::ChromeTrace => torch::chrome::read(&reading, source),
+        Kind::MemoryTimeline => torch::timeline::read(&reading, source),
+        Kind::OpList => oplist::read(origin, &text(origin, source)?),
     }
 }
 
@@ -134,11 +184,15 @@ fn content(head: &[u8], file: &str) -> Result<Content, String> {
         let start = text.trim_start_matches('\u{feff}').trim_start();
         return match start.chars().next() {
             Some('{' | '[') => Ok(Content::Json),
+            Some('<') if is_page(start) => Ok(Content::Html),
             _ if minimalloc::is_header(start.lines().next().unwrap_or_default()) || ends(".csv") => Ok(Content::Csv),
             _ if ends(".json") => Ok(Content::Json),
             None => Err("it holds nothing but blanks".to_owned()),
             Some(_) => Err("text of no known kind".to_owned()),
         };
+    }
+    if let [0x80, 2..=5, ..] = head {
+        return Ok(Content::Pickle);
     }
     if let Some(other) = foreign_kind(head) {
         return Err(other.to_owned());
@@ -147,6 +201,11 @@ fn content(head: &[u8], file: &str) -> Result<Content, String> {
         return Ok(Content::Onnx);
     }
     Err("binary content of no known kind".to_owned())
+}
+
+fn is_page(text: &str) -> bool {
+    let start: String = text.chars().take(256).collect::<String>().to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.contains("<html")
 }
 
 /// The bytes as text, if they are: UTF-8 up to a cut character, no control characters but blanks.
@@ -164,7 +223,6 @@ fn foreign_kind(head: &[u8]) -> Option<&'static str> {
     let at_four = head.get(4..8).unwrap_or_default();
     match head {
         [b'P', b'K', 3 | 5, 4 | 6, ..] => Some("this is a ZIP archive (or a PyTorch checkpoint): unpack it first"),
-        [0x80, 2..=5, ..] => Some("this is a Python pickle"),
         [0x89, b'P', b'N', b'G', ..] => Some("this is a picture"),
         [b'%', b'P', b'D', b'F', ..] => Some("this is a PDF document"),
         [b'G', b'G', b'U', b'F', ..] => Some("this is a GGUF file, which holds weights and no graph"),

@@ -8,6 +8,7 @@
 //! | [`onnx`] | ONNX models, weights skipped | |
 //! | [`oplist`] | op lists in JSON: forward and backward graphs, hand-made examples | |
 //! | [`minimalloc`] | buffers with lifetimes in CSV | the same, with offsets |
+//! | [`torch`] | memory snapshots and profiler traces of PyTorch | |
 //! | [`plan_file`] | plans in JSON | the same |
 //! | [`dot`] | | graphs and interference graphs for Graphviz |
 //!
@@ -20,6 +21,7 @@ pub mod minimalloc;
 pub mod onnx;
 pub mod oplist;
 pub mod plan_file;
+pub mod torch;
 
 mod detect;
 

@@ -1,6 +1,6 @@
 //! Lifetimes, interference and arena plans of tensors.
 //!
-//! The pipeline: a [`workload::Workload`] (a graph, or bare buffers) is scheduled, its tensors are joined into
+//! The pipeline: a [`workload::Workload`] (a graph, a memory trace, or bare buffers) is scheduled, its tensors are joined into
 //! buffers and given lifetimes ([`prepare`]); the resulting [`problem::Problem`] goes to a strategy ([`solve`]),
 //! whose [`plan::Plan`] is checked by two checkers that share no code with it ([`check`], [`replay`]) and measured
 //! ([`metrics`]).
@@ -25,11 +25,15 @@
 //! | hole | bytes inside the arena that no live buffer covers at a step |
 //! | strategy | an algorithm that makes a plan |
 //! | observed plan | offsets that another tool chose, read from a file |
+//! | trace, event | what a real allocator did; one thing that it did |
+//! | block | memory that a real allocator handed out, from its allocation to its release; a buffer of the problem |
+//! | segment | memory that a real allocator holds and cuts into blocks |
 
 pub mod alias;
 pub mod bounds;
 pub mod check;
 pub mod control;
+pub mod fragmentation;
 pub mod generate;
 pub mod graph;
 pub mod ids;
@@ -40,11 +44,15 @@ pub mod metrics;
 pub mod plan;
 pub mod prepare;
 pub mod problem;
+mod ranges;
+pub mod recording;
 pub mod replay;
 pub mod schedule;
 pub mod solve;
+pub mod stacks;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod trace;
 pub mod units;
 pub mod workload;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use crate::alias::{AliasSettings, BufferMap, Io, Storage, share_buffers};
 use crate::graph::{Graph, Role};
 use crate::ids::{BufferId, TensorId};
+use crate::lifetimes::Lifetime;
 use crate::plan::Plan;
 use crate::problem::{Problem, ProblemError};
 use crate::schedule::Schedule;
 use crate::units::Align;
-use crate::workload::{BareBuffer, Source, Warning, Workload};
+use crate::workload::{Source, Warning, Workload};
 
 /// What decides the problem; a change to any of them makes another problem.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -50,11 +51,11 @@ pub struct Prepared {
     pub settings: PrepareSettings,
     /// The problem.
     pub problem: Arc<Problem>,
-    /// The graph; `None` for bare problems.
+    /// The graph; `None` for bare problems and traces.
     pub context: Option<Arc<GraphContext>>,
-    /// Ops in the schedule; 0 for bare problems.
+    /// Ops in the schedule; 0 for bare problems and traces.
     pub n_ops: usize,
-    /// Tensors in the graph, or buffers of a bare problem.
+    /// Tensors in the graph, or buffers of a bare problem or a trace.
     pub n_tensors: usize,
     /// Every dynamic tensor in its own block, rounded.
     pub naive_bytes: u64,
@@ -71,6 +72,7 @@ impl Prepared {
         match (&self.context, &self.workload.source) {
             (Some(context), _) => &context.graph.tensor(context.map.buffers[buffer.index()].tensors[0]).name,
             (None, Source::Buffers(buffers)) => &buffers[buffer.index()].name,
+            (None, Source::Trace(trace)) => trace.block_label(buffer),
             (None, Source::Graph(_)) => "",
         }
     }
@@ -88,7 +90,13 @@ impl Prepared {
         self.context.as_ref().map_or(&[], |context| &context.map.buffers[buffer.index()].tensors)
     }
 
-    /// What a buffer is for: the role of its first tensor; bare buffers are activations.
+    /// Whether a buffer is older than the recording that it comes from; never for graphs and bare problems.
+    #[must_use]
+    pub fn is_pre_existing(&self, buffer: BufferId) -> bool {
+        matches!(&self.workload.source, Source::Trace(trace) if trace.block(buffer).is_pre_existing())
+    }
+
+    /// What a buffer is for: the role of its first tensor; bare buffers and blocks of a trace are activations.
     #[must_use]
     pub fn buffer_role(&self, buffer: BufferId) -> Role {
         let first = self.buffer_tensors(buffer).first();
@@ -103,7 +111,8 @@ impl Prepared {
 pub fn prepare(workload: &Arc<Workload>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
     match &workload.source {
         Source::Graph(graph) => prepare_graph(workload, graph, settings),
-        Source::Buffers(buffers) => prepare_bare(workload, buffers, settings),
+        Source::Buffers(buffers) => prepare_bare(workload, buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), settings),
+        Source::Trace(trace) => prepare_bare(workload, trace.blocks().iter().map(|block| (block.requested_bytes, block.lifetime())), settings),
     }
 }
 
@@ -129,14 +138,13 @@ fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, settings: Prepare
     })
 }
 
-fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: PrepareSettings) -> Result<Prepared, ProblemError> {
-    let problem =
-        Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), settings.align)?.with_capacity(settings.capacity_bytes);
+fn prepare_bare(workload: &Arc<Workload>, sizes: impl Iterator<Item = (u64, Lifetime)>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
+    let problem = Problem::new(sizes, settings.align)?.with_capacity(settings.capacity_bytes);
     Ok(Prepared {
         naive_bytes: problem.total_bytes(),
         static_bytes: 0,
         n_ops: 0,
-        n_tensors: buffers.len(),
+        n_tensors: problem.n_buffers(),
         problem: Arc::new(problem),
         context: None,
         workload: Arc::clone(workload),

@@ -4,6 +4,7 @@ mod plan_files;
 mod program;
 mod reports;
 mod samples;
+mod traces;
 mod usage;
 mod window;
 mod wrong_files;

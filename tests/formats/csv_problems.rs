@@ -12,7 +12,7 @@ use crate::support::{open, parse, path, prepared};
 fn buffers(workload: &Workload) -> &[BareBuffer] {
     match &workload.source {
         Source::Buffers(buffers) => buffers,
-        Source::Graph(_) => panic!("a CSV file holds no graph"),
+        Source::Graph(_) | Source::Trace(_) => panic!("a CSV file holds no graph"),
     }
 }
 

@@ -8,3 +8,4 @@ mod samples;
 mod sharing;
 mod sketch;
 mod strategies;
+mod traces;
