@@ -154,7 +154,7 @@ struct Rows<'a> {
     origin: &'a Origin,
     columns: Columns,
     buffers: Vec<BareBuffer>,
-    offsets: Vec<u64>,
+    offsets: Vec<Option<u64>>,
     total_bytes: u64,
     warnings: Vec<Warning>,
 }
@@ -183,7 +183,7 @@ impl Rows<'_> {
                 let what = format!("offset {offset} plus size {size_bytes} is over 2^62 bytes");
                 return Err(line_error(self.origin, line, what, "offsets are bytes from the arena's start"));
             }
-            self.offsets.push(offset);
+            self.offsets.push(Some(offset));
         }
         let given = self.columns.id.and_then(|column| record.get(column)).unwrap_or_default();
         let name = if given.is_empty() { self.buffers.len().to_string() } else { given.to_owned() };
@@ -209,7 +209,7 @@ impl Rows<'_> {
         if self.buffers.is_empty() {
             self.warnings.push(Warning::general("the file lists no buffers"));
         }
-        let observed = self.columns.offset.map(|_| ObservedPlan { tool: "file".to_owned(), offsets: self.offsets });
+        let observed = self.columns.offset.map(|_| ObservedPlan { tool: "file".to_owned(), offsets: self.offsets, arena_bytes: None });
         Workload {
             file: self.origin.file.clone(),
             format: FORMAT,

@@ -27,6 +27,7 @@
 //! | observed plan | offsets that another tool chose, read from a file |
 
 pub mod alias;
+mod bodies;
 pub mod bounds;
 pub mod check;
 pub mod control;
@@ -37,6 +38,7 @@ pub mod interference;
 mod interval_index;
 pub mod lifetimes;
 pub mod metrics;
+pub mod observed;
 pub mod plan;
 pub mod prepare;
 pub mod problem;

@@ -163,6 +163,7 @@ impl<'m> Builder<'m> {
                 views: view.into_iter().collect(),
                 in_place,
                 foldable: !is_random(node, model),
+                bodies: Vec::new(),
             });
             self.nodes.push(node);
         }
