@@ -8,7 +8,7 @@ use arenascope_planner::control::Control;
 use arenascope_planner::workload::Workload;
 
 use crate::error::FormatError;
-use crate::{minimalloc, onnx, oplist};
+use crate::{minimalloc, onnx, oplist, tflite};
 
 /// What the user says about a file beyond its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,11 @@ pub struct FormatInfo {
 pub fn formats() -> &'static [FormatInfo] {
     &[
         FormatInfo { name: onnx::FORMAT, extensions: &["onnx"], summary: "A model graph; shapes are worked out, weights are not read." },
+        FormatInfo {
+            name: tflite::FORMAT,
+            extensions: &["tflite", "lite"],
+            summary: "A model for phones and microcontrollers; plans are read from it and written into it.",
+        },
         FormatInfo {
             name: oplist::FORMAT,
             extensions: &["json"],
@@ -100,6 +105,7 @@ enum Content {
     Json,
     Csv,
     Onnx,
+    Tflite,
 }
 
 fn read_source<R: Read + Seek>(
@@ -119,6 +125,7 @@ fn read_source<R: Read + Seek>(
         Content::Gzip => read_gzip(origin, source, options, control),
         Content::Json => oplist::read(origin, &text(origin, source)?),
         Content::Csv => minimalloc::read(origin, source, control),
+        Content::Tflite => tflite::read(origin, source, control),
         Content::Onnx => onnx::read(origin, source, options, control),
     }
 }
@@ -139,6 +146,9 @@ fn content(head: &[u8], file: &str) -> Result<Content, String> {
             None => Err("it holds nothing but blanks".to_owned()),
             Some(_) => Err("text of no known kind".to_owned()),
         };
+    }
+    if head.get(4..8) == Some(b"TFL3") || ends(".tflite") {
+        return Ok(Content::Tflite);
     }
     if let Some(other) = foreign_kind(head) {
         return Err(other.to_owned());
@@ -169,7 +179,6 @@ fn foreign_kind(head: &[u8]) -> Option<&'static str> {
         [b'%', b'P', b'D', b'F', ..] => Some("this is a PDF document"),
         [b'G', b'G', b'U', b'F', ..] => Some("this is a GGUF file, which holds weights and no graph"),
         [0x89, b'H', b'D', b'F', ..] => Some("this is an HDF5 file"),
-        _ if at_four == b"TFL3" => Some("this is a TFLite model"),
         _ if at_four == b"ET12" => Some("this is an ExecuTorch program"),
         _ => None,
     }

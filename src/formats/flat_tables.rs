@@ -94,8 +94,7 @@ impl<'s> FlatFile<'s> {
 
     fn load(&self, inner: &mut Inner<'s>, page: u64) -> Result<Box<[u8]>, FormatError> {
         let start = page * PAGE_BYTES;
-        let failed =
-            |error: std::io::Error| FormatError::Unreadable { path: self.path.clone(), offset: start, reason: plain_reason(&error) };
+        let failed = |error: std::io::Error| FormatError::Unreadable { path: self.path.clone(), offset: start, reason: plain_reason(&error) };
         let mut bytes = Vec::new();
         inner.source.seek(SeekFrom::Start(start)).map_err(failed)?;
         inner.source.by_ref().take(PAGE_BYTES).read_to_end(&mut bytes).map_err(failed)?;

@@ -6,6 +6,7 @@
 //! | module | reads | writes |
 //! | --- | --- | --- |
 //! | [`onnx`] | ONNX models, weights skipped | |
+//! | [`tflite`] | TFLite models, and plans in them | plans into them |
 //! | [`oplist`] | op lists in JSON: forward and backward graphs, hand-made examples | |
 //! | [`minimalloc`] | buffers with lifetimes in CSV | the same, with offsets |
 //! | [`plan_file`] | plans in JSON | the same |
@@ -20,8 +21,10 @@ pub mod minimalloc;
 pub mod onnx;
 pub mod oplist;
 pub mod plan_file;
+pub mod tflite;
 
 mod detect;
+mod flat_tables;
 
 pub use detect::{FormatInfo, ReadOptions, formats, read, read_bytes};
 pub use error::FormatError;

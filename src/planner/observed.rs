@@ -47,7 +47,8 @@ pub fn observed_bytes(prepared: &Prepared) -> Option<u64> {
     }
     match &prepared.workload.source {
         Source::Buffers(_) => {
-            let ends = observed.offsets.iter().zip(prepared.problem.buffers()).filter_map(|(place, buffer)| place.map(|at| at.saturating_add(buffer.bytes)));
+            let ends =
+                observed.offsets.iter().zip(prepared.problem.buffers()).filter_map(|(place, buffer)| place.map(|at| at.saturating_add(buffer.bytes)));
             ends.max()
         }
         Source::Graph(graph) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::alias::{AliasSettings, BufferMap, Io, share_buffers};
+use crate::alias::{AliasSettings, BufferMap, Io, Storage, share_buffers};
 use crate::bodies::with_body_arenas;
 use crate::graph::{Graph, Role};
 use crate::ids::{BufferId, TensorId};
@@ -144,7 +144,8 @@ fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: Prep
 /// Views and in-place results included, each in its own block.
 fn naive_bytes(graph: &Graph, map: &BufferMap, settings: PrepareSettings) -> u64 {
     let rounded = |id: TensorId| graph.tensor(id).bytes.and_then(|bytes| settings.align.round_up(bytes)).unwrap_or(0);
-    graph.tensor_ids().filter(|&id| map.is_dynamic(id)).map(rounded).sum()
+    let is_used = |&id: &TensorId| matches!(map.storage[id.index()], Storage::Planned(_) | Storage::Unknown);
+    graph.tensor_ids().filter(is_used).map(rounded).sum()
 }
 
 /// Whether tensors of a role are planned, constant-derived ones aside.

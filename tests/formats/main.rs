@@ -8,5 +8,6 @@ mod onnx_shapes;
 mod op_lists;
 mod plan_files;
 mod support;
+mod tflite_models;
 mod totals;
 mod wrong_files;

@@ -49,7 +49,7 @@ pub(crate) fn path(relative: &str) -> PathBuf {
 /// Reads a file as the program does.
 pub(crate) fn open(file: &Path, dims: &[(&str, u64)]) -> Result<Workload, FormatError> {
     let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    read(file, &ReadOptions { dims }, &Control::unattended())
+    read(file, &ReadOptions { dims, ..ReadOptions::default() }, &Control::unattended())
 }
 
 /// Reads a model of the reference with its dimensions.
