@@ -12,7 +12,7 @@ pub enum FormatError {
         reason: String,
     },
     /// The path names a folder.
-    #[error("`{path}` is a folder; name a file in it")]
+    #[error("`{path}` is a folder without an XLA dump; name a file in it")]
     Folder {
         /// The path as given.
         path: String,
@@ -34,7 +34,9 @@ pub enum FormatError {
         reason: String,
     },
     /// The content is of no kind that can be read.
-    #[error("`{path}`: {found}; give an ONNX model (.onnx), an op list (.json) or buffers with lifetimes (.csv)")]
+    #[error(
+        "`{path}`: {found}; give a model (.onnx, .tflite, .pte, .xml), an op list (.json), buffers with lifetimes (.csv, .json) or a dump of XLA"
+    )]
     Unrecognised {
         /// The path as given.
         path: String,

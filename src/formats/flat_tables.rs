@@ -49,11 +49,6 @@ impl<'s> FlatFile<'s> {
         self.table_at(self.follow(0)?)
     }
 
-    /// How long the file is.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-
     pub(crate) fn damaged(&self, offset: u64, what: impl Into<String>) -> FormatError {
         FormatError::Damaged { path: self.path.clone(), offset, what: what.into() }
     }
