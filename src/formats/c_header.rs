@@ -36,7 +36,7 @@ pub fn plan_to_header(prepared: &Prepared, plan: &Plan) -> String {
     for id in problem.ids() {
         for name in names(prepared, id) {
             let buffer = problem.buffer(id);
-            let constant = unique(format!("{prefix}_offset_{}", identifier(&name)), &mut taken);
+            let constant = unique(format!("arena_{prefix}_offset_{}", identifier(&name)), &mut taken);
             text.push_str(&format!(
                 "static const size_t {constant} = (size_t){}ULL; /* {}: buffer {}, {} bytes, steps {} to {} */\n",
                 plan.offset(id),

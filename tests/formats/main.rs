@@ -5,6 +5,7 @@ mod c_headers;
 mod compiled_programs;
 mod csv_problems;
 mod mutated_files;
+mod onnx_bodies;
 mod onnx_reading;
 mod onnx_shapes;
 mod op_lists;

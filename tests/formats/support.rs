@@ -28,6 +28,9 @@ pub(crate) struct Model {
     pub(crate) dims: BTreeMap<String, u64>,
     pub(crate) ops: usize,
     pub(crate) variants: BTreeMap<String, Totals>,
+    /// The activation block that ONNX Runtime plans without optimisations, in bytes; `None` if it was not measured.
+    #[serde(default)]
+    pub(crate) ort_none: Option<u64>,
 }
 
 #[derive(Deserialize)]
