@@ -5,5 +5,6 @@ mod program;
 mod reports;
 mod samples;
 mod usage;
+mod user_cases;
 mod window;
 mod wrong_files;
