@@ -229,6 +229,23 @@ pub(crate) fn poll(origin: &Origin, control: &Control<'_>, at: u64) -> Result<()
     Ok(())
 }
 
+/// All that a decoder gives, up to the limit of what files may unpack to; in chunks, so that the caller can stop it.
+pub(crate) fn unpacked<R: Read>(origin: &Origin, mut decoder: R, control: &Control<'_>) -> Result<Vec<u8>, FormatError> {
+    let mut bytes = Vec::new();
+    loop {
+        // How long it will be in the end is not known: the packed size stands in for it.
+        poll(origin, control, bytes.len() as u64)?;
+        let read = decoder.by_ref().take(CHUNK_BYTES).read_to_end(&mut bytes);
+        let damaged = |what: String| FormatError::Damaged { path: origin.path.clone(), offset: bytes.len() as u64, what };
+        match read {
+            Err(error) => return Err(damaged(format!("unpacking failed: {}", plain_reason(&error)))),
+            Ok(_) if bytes.len() as u64 >= MAX_UNPACKED_BYTES => return Err(damaged(format!("it unpacks to more than {MAX_UNPACKED_BYTES} bytes"))),
+            Ok(0) => return Ok(bytes),
+            Ok(_) => {}
+        }
+    }
+}
+
 fn read_gzip<R: Read>(
     origin: &Origin,
     source: BufReader<R>,
@@ -236,13 +253,8 @@ fn read_gzip<R: Read>(
     control: &Control<'_>,
     beside: &dyn Fn() -> Option<String>,
 ) -> Result<Workload, FormatError> {
-    let mut bytes = Vec::new();
     let damaged = |offset: usize, what: String| FormatError::Damaged { path: origin.path.clone(), offset: offset as u64, what };
-    let unpacked = flate2::bufread::MultiGzDecoder::new(source).take(MAX_UNPACKED_BYTES).read_to_end(&mut bytes);
-    unpacked.map_err(|error| damaged(bytes.len(), format!("unpacking failed: {}", plain_reason(&error))))?;
-    if bytes.len() as u64 == MAX_UNPACKED_BYTES {
-        return Err(damaged(bytes.len(), format!("it unpacks to more than {MAX_UNPACKED_BYTES} bytes")));
-    }
+    let bytes = unpacked(origin, flate2::bufread::MultiGzDecoder::new(source), control)?;
     if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(b"PK\x03\x04") {
         return Err(damaged(0, "it is packed twice".to_owned()));
     }
@@ -264,11 +276,11 @@ fn read_zip<R: Read + Seek>(
         Some(pair) => pair,
         None => (only_member(origin, &members)?, None),
     };
-    let bytes = zip::unpack(origin, &mut source, &members[main], MAX_UNPACKED_BYTES)?;
+    let bytes = zip::unpack(origin, &mut source, &members[main], control)?;
     if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(b"PK\x03\x04") {
         return Err(FormatError::Damaged { path: origin.path.clone(), offset: 0, what: "it is packed twice".to_owned() });
     }
-    let other = other.map(|other| zip::unpack(origin, &mut source, &members[other], MAX_UNPACKED_BYTES)).transpose()?;
+    let other = other.map(|other| zip::unpack(origin, &mut source, &members[other], control)).transpose()?;
     let beside = || other.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let file = names[main].0.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
     let inner = Origin { path: origin.path.clone(), file, bytes: bytes.len() as u64 };

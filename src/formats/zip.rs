@@ -1,11 +1,13 @@
 //! Reads the members of ZIP archives: stored and deflated ones, which is all that tools write.
 //!
-//! Lengths are checked against the archive's; a member may not unpack to more than the caller allows.
+//! Lengths are checked against the archive's; a member may not unpack to more than any packed file may.
 
 use std::io::{Read, Seek, SeekFrom};
 
-use crate::detect::{Origin, plain_reason};
-use crate::error::FormatError;
+use arenascope_planner::control::Control;
+
+use crate::detect::{Origin, plain_reason, unpacked};
+use crate::error::{FormatError, one_line};
 
 /// Members of one archive that are looked at.
 const MAX_MEMBERS: u64 = 1 << 16;
@@ -120,31 +122,22 @@ fn wide_fields(mut extra: &[u8]) -> &[u8] {
 }
 
 /// A member's bytes, unpacked.
-pub(crate) fn unpack<R: Read + Seek>(origin: &Origin, source: &mut R, member: &Member, limit: u64) -> Result<Vec<u8>, FormatError> {
+pub(crate) fn unpack<R: Read + Seek>(origin: &Origin, source: &mut R, member: &Member, control: &Control<'_>) -> Result<Vec<u8>, FormatError> {
     let header = part(origin, source, member.header_at, 30)?;
     let header = Record(&header);
     let at = member.header_at + 30 + u64::from(header.u16(26)) + u64::from(header.u16(28));
     if at.checked_add(member.packed_bytes).is_none_or(|end| end > origin.bytes) {
-        return Err(damaged(origin, at, format!("`{}` does not fit into the archive", crate::error::one_line(&member.name))));
+        return Err(damaged(origin, at, format!("`{}` does not fit into the archive", one_line(&member.name))));
     }
-    let failed = |error: std::io::Error| damaged(origin, at, format!("unpacking failed: {}", plain_reason(&error)));
+    let failed = |error: std::io::Error| FormatError::Unreadable { path: origin.path.clone(), offset: at, reason: plain_reason(&error) };
     source.seek(SeekFrom::Start(at)).map_err(failed)?;
     let packed = source.by_ref().take(member.packed_bytes);
-    let mut bytes = Vec::new();
     match member.method {
-        0 => packed.take(limit).read_to_end(&mut bytes),
-        8 => flate2::read::DeflateDecoder::new(packed).take(limit).read_to_end(&mut bytes),
+        0 => unpacked(origin, packed, control),
+        8 => unpacked(origin, flate2::read::DeflateDecoder::new(packed), control),
         method => {
-            return Err(damaged(
-                origin,
-                at,
-                format!("`{}` is packed by method {method}; pack it as usual ZIP or give it unpacked", crate::error::one_line(&member.name)),
-            ));
+            let what = format!("`{}` is packed by method {method}; pack it as usual ZIP or give it unpacked", one_line(&member.name));
+            Err(damaged(origin, at, what))
         }
     }
-    .map_err(failed)?;
-    if bytes.len() as u64 == limit {
-        return Err(damaged(origin, at, format!("it unpacks to more than {limit} bytes")));
-    }
-    Ok(bytes)
 }

@@ -128,7 +128,7 @@ fn an_open_axis_is_pointed_out() {
 fn a_model_cut_or_changed_anywhere_is_answered() {
     for name in ["hello_world_int8", "person_detect_vela", "trained_lstm_int8"] {
         let bytes = std::fs::read(path(&format!("tests/data/tflite/{name}.tflite"))).expect("a model of the tests");
-        let step = (bytes.len() / 1500).max(1);
+        let step = (bytes.len() / 500).max(1);
         for position in (8..bytes.len()).step_by(step).chain(8..bytes.len().min(64)) {
             let one_line = |result: Result<Workload, arenascope_formats::FormatError>| {
                 if let Err(error) = result {
