@@ -157,13 +157,14 @@ fn warn_of_constraints(problem: &ProblemEntry, warnings: &mut Vec<Warning>) {
     let constraints = &problem.constraints;
     let reserved = problem.pools.iter().map(|pool| pool.reserved_ranges.len()).sum();
     for (count, what) in [
-        (constraints.colocations.len(), "colocations"),
-        (constraints.separations.len(), "separations"),
-        (constraints.temporal_exclusions.len(), "temporal exclusions"),
-        (reserved, "reserved ranges"),
+        (constraints.colocations.len(), "colocation"),
+        (constraints.separations.len(), "separation"),
+        (constraints.temporal_exclusions.len(), "temporal exclusion"),
+        (reserved, "reserved range"),
     ] {
         if count > 0 {
-            warnings.push(Warning::general(format!("the problem has {count} {what}, which are not planned with")));
+            let plural = if count == 1 { "" } else { "s" };
+            warnings.push(Warning::general(format!("constraints that are not planned with: {count} {what}{plural}")));
         }
     }
 }

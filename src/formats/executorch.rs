@@ -3,7 +3,7 @@
 //! A program is a list of instructions over values. A tensor is written by the first instruction that names it, unless
 //! it is an input, a constant or state; memory is planned per memory id, with an offset for each tensor.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
@@ -24,6 +24,9 @@ pub const FORMAT: &str = "executorch";
 const TENSOR: u8 = 5;
 const TENSOR_LIST: u8 = 10;
 const OPTIONAL_TENSOR_LIST: u8 = 11;
+
+/// Tensors that arguments may stand for altogether: many instructions may share one long list.
+const MAX_ARGUMENTS: usize = 1 << 24;
 
 /// A value of a program, as far as memory is concerned.
 enum Value {
@@ -73,6 +76,8 @@ pub(crate) fn read<R: Read + Seek>(origin: &Origin, source: R, control: &Control
 
 #[derive(Default)]
 struct Program {
+    /// Tensors that arguments have stood for so far.
+    n_arguments: usize,
     values: Vec<Value>,
     tensors: Vec<Tensor>,
     places: Vec<Option<Place>>,
@@ -137,7 +142,10 @@ impl Program {
     }
 
     /// The tensors that values stand for; lists hold positions of values again, one level deep.
-    fn tensors_of(&self, numbers: &[i32]) -> Vec<TensorId> {
+    fn tensors_of(&mut self, numbers: &[i32]) -> Vec<TensorId> {
+        if self.n_arguments > MAX_ARGUMENTS {
+            return Vec::new();
+        }
         let value = |number: &i32| usize::try_from(*number).ok().and_then(|index| self.values.get(index));
         let mut found = Vec::new();
         for number in numbers {
@@ -149,6 +157,13 @@ impl Program {
                 })),
                 Some(Value::Other) | None => {}
             }
+            if found.len() > MAX_ARGUMENTS {
+                break;
+            }
+        }
+        self.n_arguments += found.len();
+        if self.n_arguments > MAX_ARGUMENTS {
+            self.warnings.push(Warning::general("its instructions name more tensors than are followed; what comes after is left out"));
         }
         found
     }
@@ -184,12 +199,13 @@ impl Program {
     fn op(&mut self, kind: String, arguments: &[i32]) {
         let mut inputs: Vec<TensorId> = Vec::new();
         let mut outputs: Vec<TensorId> = Vec::new();
+        let mut seen = HashSet::new();
         for id in self.tensors_of(arguments) {
-            let is_new = !self.tensors[id.index()].role.is_source() && !self.is_written[id.index()];
-            let list = if is_new || outputs.contains(&id) { &mut outputs } else { &mut inputs };
-            if !list.contains(&id) {
-                list.push(id);
+            if !seen.insert(id) {
+                continue;
             }
+            let is_new = !self.tensors[id.index()].role.is_source() && !self.is_written[id.index()];
+            if is_new { outputs.push(id) } else { inputs.push(id) }
         }
         for output in &outputs {
             self.is_written[output.index()] = true;

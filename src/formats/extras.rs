@@ -24,12 +24,13 @@ pub(crate) fn not_used(extras: &[Extras]) -> Vec<Warning> {
     let kinds: [(usize, &str); 4] = [
         (
             count(|extra| extra.align.is_some_and(|align| align > 1)),
-            "an alignment of their own, which is not planned with: give the largest with --align",
+            "an alignment of its own, which is not planned with: give the largest with --align",
         ),
-        (count(|extra| !extra.gaps.is_empty()), "gaps in their lifetimes, which are planned as if they were live"),
+        (count(|extra| !extra.gaps.is_empty()), "gaps in its lifetime, which is planned as if it were live throughout"),
         (count(|extra| extra.fixed_offset.is_some()), "a fixed offset, which a plan made here need not keep"),
-        (count(|extra| extra.hint.is_some()), "a hint for their offset, which is not used"),
+        (count(|extra| extra.hint.is_some()), "a hint for its offset, which is not used"),
     ];
-    let message = |(count, what): &(usize, &str)| Warning::general(format!("{count} buffers have {what}"));
+    let subject = |count: usize| if count == 1 { "1 buffer has".to_owned() } else { format!("{count} buffers each have") };
+    let message = |(count, what): &(usize, &str)| Warning::general(format!("{} {what}", subject(*count)));
     kinds.iter().filter(|(count, _)| *count > 0).map(message).collect()
 }

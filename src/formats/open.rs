@@ -11,9 +11,6 @@ use crate::detect::{Origin, ReadOptions, plain_reason, read_source, text};
 use crate::error::FormatError;
 use crate::{typed_in, xla};
 
-/// Files of a folder that are looked at: XLA writes a few per module.
-const MAX_FOLDER_FILES: usize = 1 << 16;
-
 /// Reads a file, or a folder with an XLA dump. Of a model only what is needed is read, so that its size hardly matters.
 ///
 /// # Errors
@@ -85,7 +82,7 @@ fn read_folder(path: &Path, options: &ReadOptions, control: &Control<'_>) -> Res
         let entry = entry.ok()?;
         Some((entry.file_name().to_str()?.to_owned(), entry.metadata().ok().filter(std::fs::Metadata::is_file)?.len()))
     };
-    let mut names: Vec<(String, u64)> = entries.take(MAX_FOLDER_FILES).filter_map(file).collect();
+    let mut names: Vec<(String, u64)> = entries.take(xla::MAX_FOLDER_FILES).filter_map(file).collect();
     names.sort();
     let Some((main, other)) = xla::pick(&names) else { return Err(FormatError::Folder { path: path.display().to_string() }) };
     match other {

@@ -37,7 +37,7 @@ fn dsa_problems_are_read_and_what_is_not_planned_with_is_said() {
     let list = buffers(&workload);
     assert_eq!((workload.format, list.len(), workload.title.as_str()), ("dsa-json", 2, "two pools"));
     assert_eq!((list[1].name.as_str(), list[1].size_bytes, list[1].lifetime.start, list[1].lifetime.end), ("b", 100, 21, 60));
-    for part in ["2 pools", "alignment of their own", "gaps", "1 separations"] {
+    for part in ["2 pools", "alignment of its own", "gaps", "1 separation"] {
         warned(&workload, part);
     }
 }
@@ -70,7 +70,7 @@ fn a_broken_dsa_problem_names_the_buffer() {
 fn further_columns_of_csv_are_read_and_pointed_out() {
     let text = "id,lower,upper,size,alignment,gaps,hint,offset\na,0,9,4,16,2-4 5-6,-1,\nb,0,9,4,1,3-5@1:2,0,64\n";
     let workload = parse("problem.csv", text.as_bytes()).expect("a problem");
-    for part in ["1 buffers have an alignment", "1 buffers have gaps", "1 buffers have a fixed offset", "1 buffers have a hint"] {
+    for part in ["1 buffer has an alignment", "1 buffer has gaps", "1 buffer has a fixed offset", "1 buffer has a hint"] {
         warned(&workload, part);
     }
     assert_eq!(workload.observed.map(|plan| plan.offsets), Some(vec![None, Some(64)]));

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 const ASSIGNMENT: &str = "buffer-assignment";
 const RANGES: &str = "live-range";
+/// Files of a folder that are looked at: XLA writes a few per module.
+pub(crate) const MAX_FOLDER_FILES: usize = 1 << 16;
 
 /// A buffer assignment among names with their sizes, and the live ranges that belong to it, by position. Of several
 /// modules the one with the longest text is taken.
@@ -23,7 +25,8 @@ pub(crate) fn sibling(path: &Path) -> Option<PathBuf> {
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).ok()?;
-    let mut names: Vec<(String, u64)> = entries.filter_map(|entry| Some((entry.ok()?.file_name().to_str()?.to_owned(), 0))).collect();
+    let mut names: Vec<(String, u64)> =
+        entries.take(MAX_FOLDER_FILES).filter_map(|entry| Some((entry.ok()?.file_name().to_str()?.to_owned(), 0))).collect();
     names.sort();
     partner(name, &names, wanted).map(|index| folder.join(&names[index].0))
 }

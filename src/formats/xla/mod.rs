@@ -21,7 +21,7 @@ use self::text::{Allocation, Value};
 use crate::detect::Origin;
 use crate::error::{FormatError, clean, one_line};
 
-pub(crate) use files::{pick, sibling};
+pub(crate) use files::{MAX_FOLDER_FILES, pick, sibling};
 pub(crate) use text::is_dump;
 
 /// The format's short name.
