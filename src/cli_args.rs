@@ -92,6 +92,9 @@ pub(crate) enum Command {
         /// Of a memory trace: say whether so many bytes, such as 2GiB, would fit at the peak and at the end.
         #[arg(long, value_name = "BYTES")]
         fits: Option<String>,
+        /// Show only these tensors: a position, such as 128, or a part of the name.
+        #[arg(long, value_name = "INDEX|NAME")]
+        find: Option<String>,
         #[command(flatten)]
         read: ReadArgs,
         #[command(flatten)]
@@ -119,7 +122,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         plan: PlanArgs,
     },
-    /// Write the plan as .json or .csv, or the graph as .dot.
+    /// Write the plan as .json, .csv, .dsa.json, C header (.h) or into a copy of the model (.tflite), or the graph as .dot.
     Export {
         /// The file to plan.
         file: PathBuf,
@@ -128,6 +131,19 @@ pub(crate) enum Command {
         output: PathBuf,
         #[command(flatten)]
         plan: PlanArgs,
+    },
+    /// Plan a file for each value of a dimension and print how its memory grows.
+    Sweep {
+        /// The file to plan.
+        file: PathBuf,
+        #[command(flatten)]
+        plan: PlanArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+        /// Draw the figures as a chart as well (.svg).
+        #[arg(short, long, value_name = "OUT")]
+        output: Option<PathBuf>,
     },
     /// Write a synthetic planning problem as CSV.
     Generate {
@@ -161,12 +177,16 @@ pub(crate) struct PlanArgs {
 /// What a reader needs to know beside the file.
 #[derive(Args, Debug)]
 pub(crate) struct ReadArgs {
-    /// The number for an open dimension (repeatable); NAME is the dimension, `input:axis`, a scalar graph input, or `*` for all others.
+    /// The number for an open dimension (repeatable); NAME is the dimension, `input:axis`, a scalar graph input, or `*` for
+    /// all others. In `sweep` one of them is a range, such as batch=1..64 or seq=128..4096:128.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) dim: Vec<String>,
     /// The device of a memory trace, as the file numbers them (-1 is the host) [default: the one with most events].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) device: Option<i64>,
+    /// The size of a tensor whose size the file does not tell, such as mask=4KiB (repeatable).
+    #[arg(long, value_name = "NAME=BYTES")]
+    pub(crate) bytes: Vec<String>,
 }
 
 /// What decides the planning problem.
@@ -184,6 +204,9 @@ pub(crate) struct ProblemArgs {
     /// Whether graph inputs and outputs are the caller's memory or part of the arena [default: static].
     #[arg(long, value_enum, value_name = "static|arena", hide_possible_values = true)]
     pub(crate) io: Option<IoArg>,
+    /// Whether the arena of the graphs inside an op (If, Loop, Scan) counts as a workspace of that op [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) subgraphs: Option<SwitchArg>,
 }
 
 /// What decides how a strategy works.

@@ -46,6 +46,7 @@ fn own_settings(plan: &PlanFile) -> PrepareSettings {
     let mut settings = PrepareSettings::default();
     settings.align = plan.align.and_then(Align::new).unwrap_or(settings.align);
     settings.alias.in_place = plan.in_place.as_deref().map_or(settings.alias.in_place, |word| word != "off");
+    settings.subgraphs = plan.subgraphs.as_deref() != Some("off");
     settings.alias.io = if plan.io.as_deref() == Some("arena") { Io::Arena } else { Io::Static };
     settings
 }

@@ -1,8 +1,9 @@
 //! The summary of one plan for people.
 
-use arenascope_planner::check::{Violation, check};
+use arenascope_planner::check::Violation;
+use arenascope_planner::observed::observed;
 use arenascope_planner::plan::Status;
-use arenascope_planner::prepare::{Prepared, observed_plan};
+use arenascope_planner::prepare::Prepared;
 use arenascope_planner::summary::Summary;
 
 use crate::cli_plan::Planned;
@@ -57,7 +58,7 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
     ];
     if let Some(observed) = summary.observed_bytes {
         let tool = prepared.workload.observed.as_ref().map_or_else(plain, |observed| format!("chosen by {}", observed.tool));
-        let n_overlaps = observed_plan(prepared).map_or(0, |plan| check(&prepared.problem, &plan).n_overlaps);
+        let n_overlaps = observed(&prepared.workload).map_or(0, |found| found.check().n_overlaps);
         let verdict = if n_overlaps == 0 { String::new() } else { format!(", INVALID: {}", counted(n_overlaps, "overlap")) };
         rows.push(row("plan found in the file", observed, tool + &verdict));
     }

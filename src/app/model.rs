@@ -7,8 +7,9 @@ use arenascope_planner::ids::{BufferId, TensorId};
 use arenascope_planner::interference::Interference;
 use arenascope_planner::lifetimes::{Lifetime, lifetimes};
 use arenascope_planner::metrics::{Hole, holes, live_curve, naive_curve};
+use arenascope_planner::observed::observed_plan;
 use arenascope_planner::plan::Plan;
-use arenascope_planner::prepare::{Prepared, observed_plan};
+use arenascope_planner::prepare::Prepared;
 
 use crate::curve_index::CurveIndex;
 use crate::rects::{ChartRect, RectIndex};

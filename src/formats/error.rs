@@ -12,7 +12,7 @@ pub enum FormatError {
         reason: String,
     },
     /// The path names a folder.
-    #[error("`{path}` is a folder; name a file in it")]
+    #[error("`{path}` is a folder without an XLA dump; name a file in it")]
     Folder {
         /// The path as given.
         path: String,
@@ -35,7 +35,7 @@ pub enum FormatError {
     },
     /// The content is of no kind that can be read.
     #[error(
-        "`{path}`: {found}; give an ONNX model (.onnx), an op list (.json), buffers with lifetimes (.csv) or a PyTorch memory snapshot (.pickle)"
+        "`{path}`: {found}; give a model (.onnx, .tflite, .pte, .xml), an op list (.json), buffers with lifetimes (.csv, .json), a dump of XLA or a PyTorch memory snapshot (.pickle)"
     )]
     Unrecognised {
         /// The path as given.

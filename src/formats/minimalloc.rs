@@ -1,7 +1,7 @@
 //! Buffers with lifetimes as CSV: the format of MiniMalloc's benchmark, and what the planner writes for other tools.
 //!
 //! A header line names the columns in any order: `id`, `lower`, `upper`, `size`, and `offset` where a tool has placed
-//! the buffers already. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding:
+//! the buffers already; `alignment`, `gaps` and `hint` are read and pointed out where they are not planned with. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding:
 //!
 //! ```csv
 //! id,lower,upper,size
@@ -12,14 +12,15 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use arenascope_planner::control::{Control, Progress};
+use arenascope_planner::control::Control;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
 
-use crate::detect::{Origin, plain_reason};
+use crate::detect::{Origin, plain_reason, poll};
 use crate::error::{FormatError, one_line};
+use crate::extras::{Extras, not_used};
 
 /// The format's short name.
 pub const FORMAT: &str = "minimalloc-csv";
@@ -31,8 +32,16 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// Sums below this can be planned.
 const MAX_TOTAL_BYTES: u64 = 1 << 62;
 /// A column's name and the other names that tools give it.
-const COLUMNS: [(&str, &[&str]); 5] =
-    [("id", &["buffer", "buffer_id", "name"]), ("lower", &["start", "begin"]), ("upper", &["end"]), ("size", &["bytes"]), ("offset", &["address"])];
+const COLUMNS: [(&str, &[&str]); 8] = [
+    ("id", &["buffer", "buffer_id", "name"]),
+    ("lower", &["start", "begin"]),
+    ("upper", &["end"]),
+    ("size", &["bytes"]),
+    ("offset", &["address"]),
+    ("alignment", &["align"]),
+    ("gaps", &["gap"]),
+    ("hint", &[]),
+];
 
 /// Whether a line is a header of this format.
 pub(crate) fn is_header(line: &str) -> bool {
@@ -55,6 +64,9 @@ struct Columns {
     upper: usize,
     size: usize,
     offset: Option<usize>,
+    align: Option<usize>,
+    gaps: Option<usize>,
+    hint: Option<usize>,
 }
 
 /// Reads a problem, and the plan in it if there is an `offset` column. Time and space O(rows).
@@ -68,7 +80,7 @@ pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -
     }
     let columns = columns(origin, &record, &mut warnings)?;
     let n_columns = record.len();
-    let mut rows = Rows { origin, columns, buffers: Vec::new(), offsets: Vec::new(), total_bytes: 0, warnings };
+    let mut rows = Rows { origin, columns, buffers: Vec::new(), offsets: Vec::new(), extras: Vec::new(), total_bytes: 0, warnings };
     while next(origin, &mut reader, &mut record)? {
         let line = record.position().map_or(0, csv::Position::line);
         if record.len() != n_columns {
@@ -81,16 +93,6 @@ pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -
         }
     }
     Ok(rows.into_workload())
-}
-
-fn poll(origin: &Origin, control: &Control<'_>, at: u64) -> Result<(), FormatError> {
-    if control.is_stopped() {
-        return Err(FormatError::Stopped { path: origin.path.clone() });
-    }
-    #[expect(clippy::cast_precision_loss, reason = "a fraction for a progress bar")]
-    let fraction = at as f64 / origin.bytes.max(1) as f64;
-    control.report(Progress { what: format!("reading {}", origin.file), fraction: Some(fraction.min(1.0)), best_arena_bytes: None });
-    Ok(())
 }
 
 /// A source that fails where a line does not end, so that no line takes more memory than lines may.
@@ -131,7 +133,7 @@ fn line_error(origin: &Origin, line: u64, what: impl Into<String>, advice: &str)
 }
 
 fn columns(origin: &Origin, header: &csv::StringRecord, warnings: &mut Vec<Warning>) -> Result<Columns, FormatError> {
-    let mut found = [None; 5];
+    let mut found = [None; COLUMNS.len()];
     for (index, field) in header.iter().enumerate() {
         let field = normal(field);
         match COLUMNS.iter().position(|column| is_column(&field, column)) {
@@ -146,7 +148,7 @@ fn columns(origin: &Origin, header: &csv::StringRecord, warnings: &mut Vec<Warni
         let what = || format!("no column `{}` in the header", COLUMNS[column].0);
         found[column].ok_or_else(|| line_error(origin, 1, what(), "write `id,lower,upper,size` (and `offset`) as the first line"))
     };
-    Ok(Columns { id: found[0], lower: need(1)?, upper: need(2)?, size: need(3)?, offset: found[4] })
+    Ok(Columns { id: found[0], lower: need(1)?, upper: need(2)?, size: need(3)?, offset: found[4], align: found[5], gaps: found[6], hint: found[7] })
 }
 
 /// What has been read so far.
@@ -154,7 +156,8 @@ struct Rows<'a> {
     origin: &'a Origin,
     columns: Columns,
     buffers: Vec<BareBuffer>,
-    offsets: Vec<u64>,
+    offsets: Vec<Option<u64>>,
+    extras: Vec<Extras>,
     total_bytes: u64,
     warnings: Vec<Warning>,
 }
@@ -177,14 +180,18 @@ impl Rows<'_> {
             let what = format!("its size of {size_bytes} bytes brings the sum of all sizes over 2^62 bytes");
             line_error(self.origin, line, what, "check the unit: sizes are bytes")
         })?;
-        if let Some(column) = self.columns.offset {
-            let offset = self.number(line, record, column, "offset")?;
-            if offset.checked_add(size_bytes).is_none_or(|end| end >= MAX_TOTAL_BYTES) {
-                let what = format!("offset {offset} plus size {size_bytes} is over 2^62 bytes");
-                return Err(line_error(self.origin, line, what, "offsets are bytes from the arena's start"));
-            }
-            self.offsets.push(offset);
+        let offset = self.optional(line, record, self.columns.offset, "offset")?;
+        if let Some(offset) = offset.filter(|offset| offset.checked_add(size_bytes).is_none_or(|end| end >= MAX_TOTAL_BYTES)) {
+            let what = format!("offset {offset} plus size {size_bytes} is over 2^62 bytes");
+            return Err(line_error(self.origin, line, what, "offsets are bytes from the arena's start"));
         }
+        self.offsets.push(offset);
+        self.extras.push(Extras {
+            align: self.optional(line, record, self.columns.align, "alignment")?,
+            gaps: self.gaps(line, record, Lifetime { start, end })?,
+            fixed_offset: None,
+            hint: self.optional(line, record, self.columns.hint, "hint")?.filter(|_| self.columns.hint.is_some()),
+        });
         let given = self.columns.id.and_then(|column| record.get(column)).unwrap_or_default();
         let name = if given.is_empty() { self.buffers.len().to_string() } else { given.to_owned() };
         self.buffers.push(BareBuffer { name, size_bytes, lifetime: Lifetime { start, end } });
@@ -205,11 +212,47 @@ impl Rows<'_> {
         })
     }
 
+    /// A number in a column that may be absent, or empty in some rows; hints below 0 stand for none.
+    fn optional(&self, line: u64, record: &csv::StringRecord, column: Option<usize>, name: &str) -> Result<Option<u64>, FormatError> {
+        match column.map(|column| (column, record.get(column).unwrap_or_default())) {
+            None | Some((_, "")) => Ok(None),
+            Some((_, text)) if name == "hint" && text.starts_with('-') => Ok(None),
+            Some((column, _)) => self.number(line, record, column, name).map(Some),
+        }
+    }
+
+    /// Gaps stand apart by blanks, as `lower-upper`; behind an `@` may follow which bytes stay in use, and then it is none.
+    fn gaps(&self, line: u64, record: &csv::StringRecord, life: Lifetime) -> Result<Vec<Lifetime>, FormatError> {
+        let text = self.columns.gaps.and_then(|column| record.get(column)).unwrap_or_default();
+        let gap = |entry: &str| {
+            let (start, end) = entry.split_once('-')?;
+            let (start, end) = (start.parse().ok()?, end.parse().ok()?);
+            (life.start <= start && start < end && end <= life.end).then_some(Lifetime { start, end })
+        };
+        let whole = text.split_whitespace().filter(|entry| !entry.contains('@'));
+        let gaps: Option<Vec<Lifetime>> = whole.map(gap).collect();
+        gaps.ok_or_else(|| {
+            let what = format!("`gaps` ({}) are not parts of the lifetime [{}, {})", one_line(text), life.start, life.end);
+            line_error(self.origin, line, what, "write them as `lower-upper`, apart by blanks")
+        })
+    }
+
     fn into_workload(mut self) -> Workload {
         if self.buffers.is_empty() {
             self.warnings.push(Warning::general("the file lists no buffers"));
         }
-        let observed = self.columns.offset.map(|_| ObservedPlan { tool: "file".to_owned(), offsets: self.offsets });
+        if self.offsets.iter().any(Option::is_none) {
+            // Where only some rows have an offset, those are wishes and no plan.
+            for (extra, offset) in self.extras.iter_mut().zip(&self.offsets) {
+                extra.fixed_offset = *offset;
+            }
+        }
+        self.warnings.extend(not_used(&self.extras));
+        let observed = self.columns.offset.filter(|_| self.offsets.iter().any(Option::is_some)).map(|_| ObservedPlan {
+            tool: "file".to_owned(),
+            offsets: self.offsets,
+            arena_bytes: None,
+        });
         Workload {
             file: self.origin.file.clone(),
             format: FORMAT,

@@ -30,6 +30,7 @@
 //! | segment | memory that a real allocator holds and cuts into blocks |
 
 pub mod alias;
+mod bodies;
 pub mod bounds;
 pub mod check;
 pub mod control;
@@ -41,6 +42,7 @@ pub mod interference;
 mod interval_index;
 pub mod lifetimes;
 pub mod metrics;
+pub mod observed;
 pub mod plan;
 pub mod prepare;
 pub mod problem;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::alias::{AliasSettings, BufferMap, Io, Storage, share_buffers};
+use crate::bodies::with_body_arenas;
 use crate::graph::{Graph, Role};
 use crate::ids::{BufferId, TensorId};
 use crate::lifetimes::Lifetime;
-use crate::plan::Plan;
 use crate::problem::{Problem, ProblemError};
 use crate::schedule::Schedule;
 use crate::units::Align;
@@ -21,11 +21,13 @@ pub struct PrepareSettings {
     pub alias: AliasSettings,
     /// The largest arena wanted.
     pub capacity_bytes: Option<u64>,
+    /// Whether the arena of the graphs inside an op counts as a workspace of that op.
+    pub subgraphs: bool,
 }
 
 impl Default for PrepareSettings {
     fn default() -> Self {
-        Self { align: Align::DEFAULT, alias: AliasSettings::default(), capacity_bytes: None }
+        Self { align: Align::DEFAULT, alias: AliasSettings::default(), capacity_bytes: None, subgraphs: true }
     }
 }
 
@@ -117,6 +119,7 @@ pub fn prepare(workload: &Arc<Workload>, settings: PrepareSettings) -> Result<Pr
 }
 
 fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
+    let graph = &if settings.subgraphs { with_body_arenas(graph, settings)? } else { Arc::clone(graph) };
     let schedule = Schedule::new(graph);
     let map = share_buffers(graph, &schedule, settings.alias);
     let problem =
@@ -156,15 +159,6 @@ fn prepare_bare(workload: &Arc<Workload>, sizes: impl Iterator<Item = (u64, Life
 /// Views and in-place results included, each in its own block.
 fn naive_bytes(graph: &Graph, map: &BufferMap, settings: PrepareSettings) -> u64 {
     let rounded = |id: TensorId| graph.tensor(id).bytes.and_then(|bytes| settings.align.round_up(bytes)).unwrap_or(0);
-    graph.tensor_ids().filter(|&id| map.is_dynamic(id)).map(rounded).sum()
-}
-
-/// The plan found in the file, as a plan of the problem; `None` if there is none, or if it is for other buffers.
-///
-/// It is as the other tool made it: nothing says that it is aligned, or valid.
-#[must_use]
-pub fn observed_plan(prepared: &Prepared) -> Option<Plan> {
-    let observed = prepared.workload.observed.as_ref()?;
-    let is_for_these = prepared.context.is_none() && observed.offsets.len() == prepared.problem.n_buffers();
-    is_for_these.then(|| Plan::from_offsets(observed.tool.clone(), &prepared.problem, observed.offsets.clone()))
+    let is_used = |&id: &TensorId| matches!(map.storage[id.index()], Storage::Planned(_) | Storage::Unknown);
+    graph.tensor_ids().filter(is_used).map(rounded).sum()
 }

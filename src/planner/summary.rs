@@ -2,8 +2,9 @@
 
 use crate::bounds::peak_live_bytes;
 use crate::check::CheckReport;
+use crate::observed::observed_bytes;
 use crate::plan::{Plan, Status};
-use crate::prepare::{Prepared, observed_plan};
+use crate::prepare::Prepared;
 
 /// Every number that is reported about a plan; bytes are rounded to the alignment except `static_bytes`.
 #[derive(Clone, PartialEq, Debug)]
@@ -76,7 +77,7 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
         lower_bound_bytes: peak_live_bytes,
         arena_bytes: plan.arena_bytes,
         static_bytes: prepared.static_bytes,
-        observed_bytes: observed_plan(prepared).map(|observed| observed.arena_bytes),
+        observed_bytes: observed_bytes(prepared),
         capacity_bytes: problem.capacity_bytes(),
         total_before: prepared.static_bytes.saturating_add(prepared.naive_bytes),
         total_after: prepared.static_bytes.saturating_add(plan.arena_bytes),

@@ -86,6 +86,7 @@ fn add_random_op(rng: &mut fastrand::Rng, tensors: &mut Vec<Tensor>, ops: &mut V
             _ => InPlace::No,
         },
         foldable: rng.u32(0..4) > 0,
+        bodies: Vec::new(),
         inputs,
         outputs,
     });
@@ -101,7 +102,7 @@ pub fn workload_of(source: Source) -> Arc<Workload> {
 /// A graph, prepared.
 #[must_use]
 pub fn prepare_graph(graph: Graph, align: Align, alias: AliasSettings) -> Prepared {
-    let settings = PrepareSettings { align, alias, capacity_bytes: None };
+    let settings = PrepareSettings { align, alias, capacity_bytes: None, subgraphs: true };
     prepare(&workload_of(Source::Graph(Arc::new(graph))), settings).expect("the sizes of a graph add up")
 }
 

@@ -73,8 +73,11 @@ pub enum Source {
 pub struct ObservedPlan {
     /// Who chose them.
     pub tool: String,
-    /// First byte of each buffer.
-    pub offsets: Vec<u64>,
+    /// First byte of each buffer of [`Source::Buffers`] or each tensor of [`Source::Graph`], by position; `None` where the
+    /// tool left the place open or keeps the tensor elsewhere.
+    pub offsets: Vec<Option<u64>>,
+    /// The size of the tool's arena, as the file says it; `None` if it ends with its highest buffer.
+    pub arena_bytes: Option<u64>,
 }
 
 /// A file, read.

@@ -6,5 +6,6 @@ mod reports;
 mod samples;
 mod traces;
 mod usage;
+mod user_cases;
 mod window;
 mod wrong_files;

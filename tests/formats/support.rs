@@ -29,6 +29,9 @@ pub(crate) struct Model {
     pub(crate) dims: BTreeMap<String, u64>,
     pub(crate) ops: usize,
     pub(crate) variants: BTreeMap<String, Totals>,
+    /// The activation block that ONNX Runtime plans without optimisations, in bytes; `None` if it was not measured.
+    #[serde(default)]
+    pub(crate) ort_none: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +85,7 @@ pub(crate) fn trace(workload: &Workload) -> &Trace {
 
 /// The problem with alignment 1.
 pub(crate) fn prepared(workload: &Arc<Workload>, in_place: bool, io: Io) -> Prepared {
-    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None })
+    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None, subgraphs: false })
         .expect("a problem that adds up")
 }
 

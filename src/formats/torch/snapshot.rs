@@ -34,7 +34,11 @@ pub(super) fn workload(reading: &Reading<'_>, root: Value, mut store: Store) -> 
 
 /// A workload around a trace.
 pub(super) fn of_trace(reading: &Reading<'_>, format: &'static str, tool: &str, trace: Trace, warnings: Vec<Warning>) -> Workload {
-    let observed = (!trace.blocks().is_empty()).then(|| ObservedPlan { tool: tool.to_owned(), offsets: trace.offsets() });
+    let observed = (!trace.blocks().is_empty()).then(|| ObservedPlan {
+        tool: tool.to_owned(),
+        offsets: trace.offsets().into_iter().map(Some).collect(),
+        arena_bytes: None,
+    });
     Workload {
         file: reading.origin.file.clone(),
         format,
