@@ -1,7 +1,6 @@
 //! The summary of one plan for people.
 
 use arenascope_planner::check::Violation;
-use arenascope_planner::observed::observed;
 use arenascope_planner::plan::Status;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::summary::Summary;
@@ -58,7 +57,7 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
     ];
     if let Some(observed) = summary.observed_bytes {
         let tool = prepared.workload.observed.as_ref().map_or_else(plain, |observed| format!("chosen by {}", observed.tool));
-        let n_overlaps = observed(&prepared.workload).map_or(0, |found| found.check().n_overlaps);
+        let n_overlaps = arenascope_planner::observed::observed(&prepared.workload).map_or(0, |found| found.check().n_overlaps);
         let verdict = if n_overlaps == 0 { String::new() } else { format!(", INVALID: {}", counted(n_overlaps, "overlap")) };
         rows.push(row("plan found in the file", observed, tool + &verdict));
     }
