@@ -12,8 +12,6 @@ mod op_lists;
 mod other_problems;
 mod pickle_writer;
 mod plan_files;
-mod plan_files;
-mod support;
 mod support;
 mod tflite_models;
 mod torch_damaged;

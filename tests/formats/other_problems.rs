@@ -15,7 +15,7 @@ use crate::support::{graph, open, parse, path, prepared, totals};
 fn buffers(workload: &Workload) -> &[BareBuffer] {
     match &workload.source {
         Source::Buffers(buffers) => buffers,
-        Source::Graph(_) => panic!("{} has a graph", workload.file),
+        Source::Graph(_) | Source::Trace(_) => panic!("{} has no bare buffers", workload.file),
     }
 }
 

@@ -4,7 +4,8 @@ use std::io::Read;
 use std::sync::Arc;
 
 use arenascope_planner::check::check;
-use arenascope_planner::prepare::{PrepareSettings, observed_plan, prepare};
+use arenascope_planner::observed::observed_plan;
+use arenascope_planner::prepare::{PrepareSettings, prepare};
 use arenascope_planner::trace::by_allocating_line;
 
 use crate::support::{open, parse, path, trace};
