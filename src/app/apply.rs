@@ -183,9 +183,7 @@ fn open_sample(state: &mut State, sample: Sample) {
     let Some(built_in) = SAMPLES.get(sample.index) else { return };
     begin(state, None, built_in.file.to_owned());
     let work = move |_: &arenascope_planner::control::Control<'_>| {
-        Outcome::Loaded(
-            arenascope_formats::read_bytes(built_in.file, built_in.bytes, &ReadOptions::default()).map(Arc::new).map_err(|error| error.to_string()),
-        )
+        Outcome::Loaded(arenascope_formats::read_bytes(built_in.file, built_in.bytes, &ReadOptions::default()).map(Arc::new).map_err(|error| error.to_string()))
     };
     state.jobs.submit(JobKind::Load, 0, format!("Reading {}", built_in.file), Box::new(work));
 }

@@ -17,11 +17,7 @@ pub struct SystemPicker;
 impl FilePicker for SystemPicker {
     fn open(&self) -> Option<PathBuf> {
         let extensions: Vec<&str> = arenascope_formats::formats().iter().flat_map(|format| format.extensions).copied().collect();
-        rfd::FileDialog::new()
-            .set_title("Open a model, a problem or a plan")
-            .add_filter("Models and problems", &extensions)
-            .add_filter("All files", &["*"])
-            .pick_file()
+        rfd::FileDialog::new().set_title("Open a model, a problem or a plan").add_filter("Models and problems", &extensions).add_filter("All files", &["*"]).pick_file()
     }
 
     fn save(&self, suggestion: &str) -> Option<PathBuf> {

@@ -87,9 +87,7 @@ pub fn run_window(path: Option<&Path>, launch: &LaunchSettings) -> Result<(), Wi
     let (path, launch) = (path.map(Path::to_owned), launch.clone());
     let result = eframe::run_native("arenascope", options, Box::new(move |creation| Ok(Box::new(window_app(creation, path.as_deref(), &launch)))));
     result.map_err(|error| match error {
-        eframe::Error::Winit(_) | eframe::Error::WinitEventLoop(_) | eframe::Error::OpenGL(_) | eframe::Error::NoGlutinConfigs(..) => {
-            WindowError::NoDisplay(error.to_string())
-        }
+        eframe::Error::Winit(_) | eframe::Error::WinitEventLoop(_) | eframe::Error::OpenGL(_) | eframe::Error::NoGlutinConfigs(..) => WindowError::NoDisplay(error.to_string()),
         other => WindowError::Other(other.to_string()),
     })
 }
@@ -234,11 +232,7 @@ fn draw(document: &Document, settings: Settings, view: Option<Pane>, (width, hei
     let size = egui::vec2(width as f32, height as f32);
     let mut frame = 0;
     loop {
-        let input = egui::RawInput {
-            screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size)),
-            time: Some(f64::from(frame)),
-            ..egui::RawInput::default()
-        };
+        let input = egui::RawInput { screen_rect: Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size)), time: Some(f64::from(frame)), ..egui::RawInput::default() };
         let mut output = ctx.run_ui(input, |ui| {
             app.update(&ctx);
             app.draw(ui);

@@ -7,8 +7,8 @@ use arenascope_planner::ids::{BufferId, TensorId};
 use arenascope_planner::interference::Interference;
 use arenascope_planner::lifetimes::{Lifetime, lifetimes};
 use arenascope_planner::metrics::{Hole, holes, live_curve, naive_curve};
-use arenascope_planner::observed::observed_plan;
 use arenascope_planner::plan::Plan;
+use arenascope_planner::observed::observed_plan;
 use arenascope_planner::prepare::Prepared;
 
 use crate::curve_index::CurveIndex;
@@ -258,15 +258,13 @@ fn naive_tensors(prepared: &Prepared, life: &[Option<Lifetime>]) -> Vec<(TensorI
         let tensor = context.graph.tensor(*id);
         context.map.is_dynamic(*id) && tensor.bytes.is_some_and(|bytes| bytes > 0)
     };
-    let mut tensors: Vec<(TensorId, Lifetime)> =
-        context.graph.tensor_ids().filter(is_dynamic).filter_map(|id| life[id.index()].map(|life| (id, life))).collect();
+    let mut tensors: Vec<(TensorId, Lifetime)> = context.graph.tensor_ids().filter(is_dynamic).filter_map(|id| life[id.index()].map(|life| (id, life))).collect();
     tensors.sort_by_key(|&(id, life)| (life.start, id));
     tensors
 }
 
 fn hole_index(holes: &[Hole]) -> RectIndex {
-    let rect =
-        |(item, hole): (u32, &Hole)| ChartRect { lifetime: hole.lifetime, low: hole.offset, high: hole.offset + hole.bytes, buffer: None, item };
+    let rect = |(item, hole): (u32, &Hole)| ChartRect { lifetime: hole.lifetime, low: hole.offset, high: hole.offset + hole.bytes, buffer: None, item };
     RectIndex::new((0..).zip(holes).map(rect).collect())
 }
 

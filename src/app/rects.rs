@@ -119,13 +119,7 @@ mod tests {
             let start = i * 7 % n;
             let length = 1 + (i * i) % 97;
             let low = (i * 13) % 101;
-            ChartRect {
-                lifetime: Lifetime { start, end: start + length },
-                low,
-                high: low + 1 + i % 5,
-                buffer: None,
-                item: u32::try_from(i).expect("small"),
-            }
+            ChartRect { lifetime: Lifetime { start, end: start + length }, low, high: low + 1 + i % 5, buffer: None, item: u32::try_from(i).expect("small") }
         };
         RectIndex::new((0..n).map(rect).collect())
     }
@@ -152,8 +146,7 @@ mod tests {
     fn the_rectangle_under_a_point_is_the_one_drawn_last() {
         let index = index(500);
         for (step, y) in [(10, 10), (250, 50), (480, 99), (3, 0)] {
-            let scan =
-                index.rects().iter().filter(|r| r.lifetime.contains(step) && r.low <= y && y < r.high).max_by_key(|r| (r.lifetime.start, r.item));
+            let scan = index.rects().iter().filter(|r| r.lifetime.contains(step) && r.low <= y && y < r.high).max_by_key(|r| (r.lifetime.start, r.item));
             assert_eq!(index.at(step, y), scan);
         }
     }

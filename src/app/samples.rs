@@ -74,11 +74,7 @@ impl Thumbnail {
     /// The line under the title.
     #[must_use]
     pub fn facts(&self, hint: &str) -> String {
-        if self.n_buffers <= 16 {
-            hint.to_owned()
-        } else {
-            format!("{} → {} · {hint}", text::bytes(self.naive_bytes), text::bytes(self.arena_bytes))
-        }
+        if self.n_buffers <= 16 { hint.to_owned() } else { format!("{} → {} · {hint}", text::bytes(self.naive_bytes), text::bytes(self.arena_bytes)) }
     }
 }
 
@@ -109,10 +105,5 @@ fn thumbnail(sample: &BuiltIn, control: &Control<'_>) -> Option<Thumbnail> {
             size: size_position(buffer.bytes, largest),
         }
     };
-    Some(Thumbnail {
-        parts: prepared.problem.ids().map(part).collect(),
-        n_buffers: prepared.problem.n_buffers(),
-        naive_bytes: prepared.naive_bytes,
-        arena_bytes: plan.arena_bytes,
-    })
+    Some(Thumbnail { parts: prepared.problem.ids().map(part).collect(), n_buffers: prepared.problem.n_buffers(), naive_bytes: prepared.naive_bytes, arena_bytes: plan.arena_bytes })
 }

@@ -164,9 +164,7 @@ impl Selection {
         match item {
             _ if self.hovered() == Some(item) => Highlight::Hovered,
             _ if self.selected() == Some(item) => Highlight::Selected,
-            Item::Tensor(tensor) => {
-                planned.buffer_of(tensor).map_or(Highlight::None, |buffer| self.highlight_buffer(buffer, planned).min(Highlight::Related))
-            }
+            Item::Tensor(tensor) => planned.buffer_of(tensor).map_or(Highlight::None, |buffer| self.highlight_buffer(buffer, planned).min(Highlight::Related)),
             Item::Op(op) => self.op_highlight(op, planned),
             _ => Highlight::None,
         }

@@ -206,8 +206,7 @@ pub fn make_plan(workload: &Arc<Workload>, options: &PlanOptions, control: &Cont
     let should_stop = || control.is_stopped() || limit.is_some_and(|limit| started.elapsed() >= limit);
     let report = |progress: Progress| control.report(progress);
     let limited = Control::new(&should_stop, &report);
-    let plan =
-        solve(&options.strategy, &prepared.problem, prepared.context.as_deref(), &options.solve, &limited).map_err(|error| error.to_string())?;
+    let plan = solve(&options.strategy, &prepared.problem, prepared.context.as_deref(), &options.solve, &limited).map_err(|error| error.to_string())?;
     let plan_seconds = started.elapsed().as_secs_f64();
     say("Checking the plan");
     let checked = check(&prepared.problem, &plan);
@@ -241,7 +240,15 @@ impl Session {
     /// A document about to be read.
     #[must_use]
     pub fn new(path: Option<&Path>, name: impl Into<String>, read: ReadOptions, options: PlanOptions) -> Self {
-        Self { path: path.map(Path::to_owned), name: name.into(), read, revision: 0, options, workload: Stage::Running(None), planned: Stage::Empty }
+        Self {
+            path: path.map(Path::to_owned),
+            name: name.into(),
+            read,
+            revision: 0,
+            options,
+            workload: Stage::Running(None),
+            planned: Stage::Empty,
+        }
     }
 
     /// The plan to show, if there is one.

@@ -74,28 +74,11 @@ impl Svg {
             Shape::Noop | Shape::Callback(_) => {}
             Shape::Vec(shapes) => shapes.iter().for_each(|shape| self.shape(shape)),
             Shape::Circle(CircleShape { center, radius, fill, stroke }) => {
-                _ = writeln!(
-                    self.body,
-                    r#"<circle cx="{}" cy="{}" r="{}"{}{}/>"#,
-                    n(center.x),
-                    n(center.y),
-                    n(*radius),
-                    fill_of(*fill),
-                    stroke_of(*stroke)
-                );
+                _ = writeln!(self.body, r#"<circle cx="{}" cy="{}" r="{}"{}{}/>"#, n(center.x), n(center.y), n(*radius), fill_of(*fill), stroke_of(*stroke));
             }
             Shape::Ellipse(ellipse) => {
                 let (c, r) = (ellipse.center, ellipse.radius);
-                _ = writeln!(
-                    self.body,
-                    r#"<ellipse cx="{}" cy="{}" rx="{}" ry="{}"{}{}/>"#,
-                    n(c.x),
-                    n(c.y),
-                    n(r.x),
-                    n(r.y),
-                    fill_of(ellipse.fill),
-                    stroke_of(ellipse.stroke)
-                );
+                _ = writeln!(self.body, r#"<ellipse cx="{}" cy="{}" rx="{}" ry="{}"{}{}/>"#, n(c.x), n(c.y), n(r.x), n(r.y), fill_of(ellipse.fill), stroke_of(ellipse.stroke));
             }
             Shape::LineSegment { points, stroke } => self.path(points, false, Color32::TRANSPARENT, *stroke),
             Shape::Path(path) => self.path_shape(path),
@@ -298,8 +281,7 @@ mod tests {
 
     #[test]
     fn what_lies_outside_its_clip_is_left_out() {
-        let rect =
-            Shape::rect_filled(Rect::from_min_max(Pos2::new(50.0, 0.0), Pos2::new(60.0, 5.0)), 0.0, crate::theme::ThemeKind::Dark.tokens().err);
+        let rect = Shape::rect_filled(Rect::from_min_max(Pos2::new(50.0, 0.0), Pos2::new(60.0, 5.0)), 0.0, crate::theme::ThemeKind::Dark.tokens().err);
         let clip_rect = Rect::from_min_max(Pos2::ZERO, Pos2::new(10.0, 10.0));
         let svg = to_svg(&[ClippedShape { clip_rect, shape: rect }], egui::vec2(100.0, 10.0));
         assert!(!svg.contains("<rect"), "{svg}");

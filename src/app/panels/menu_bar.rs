@@ -34,10 +34,7 @@ pub fn menu_bar_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, ha
 fn menus_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, has_file: bool) {
     ui.spacing_mut().item_spacing.x = 2.0;
     for menu in MENUS {
-        egui::containers::menu::MenuButton::from_button(
-            egui::Button::new(RichText::new(menu).font(t.menu()).color(t.text)).frame_when_inactive(false),
-        )
-        .ui(ui, |ui| {
+        egui::containers::menu::MenuButton::from_button(egui::Button::new(RichText::new(menu).font(t.menu()).color(t.text)).frame_when_inactive(false)).ui(ui, |ui| {
             ui.set_min_width(220.0);
             for entry in COMMANDS.iter().filter(|entry| entry.menu == menu) {
                 let enabled = has_file || !entry.needs_file;
@@ -55,11 +52,7 @@ fn menus_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, has_file:
 /// A field-like button that leads to the table's filter.
 fn search_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender) {
     ui.add_space(6.0);
-    let frame = egui::Frame::new()
-        .fill(t.bg0)
-        .stroke(egui::Stroke::new(1.0, t.line2))
-        .corner_radius(crate::theme::radius::CONTROL)
-        .inner_margin(egui::Margin::symmetric(8, 3));
+    let frame = egui::Frame::new().fill(t.bg0).stroke(egui::Stroke::new(1.0, t.line2)).corner_radius(crate::theme::radius::CONTROL).inner_margin(egui::Margin::symmetric(8, 3));
     let response = frame
         .show(ui, |ui| {
             ui.set_width(280.0);

@@ -71,12 +71,7 @@ fn numbers_ui(ui: &mut Ui, t: &'static Tokens, planned: &Planned) {
 fn totals_ui(ui: &mut Ui, t: &'static Tokens, planned: &Planned) {
     let summary = &planned.summary;
     ui.add_space(space::LABEL_GAP);
-    let hover = format!(
-        "static memory {} + dynamic {} before, {} after",
-        text::bytes(summary.static_bytes),
-        text::bytes(summary.naive_bytes),
-        text::bytes(summary.arena_bytes)
-    );
+    let hover = format!("static memory {} + dynamic {} before, {} after", text::bytes(summary.static_bytes), text::bytes(summary.naive_bytes), text::bytes(summary.arena_bytes));
     let value = format!("{} → {}", text::bytes(summary.total_before), text::bytes(summary.total_after));
     number(ui, t, "with static", &value, t.text2, &hover);
 }
@@ -112,8 +107,7 @@ fn right_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSe
             commands.send(Command::CancelJob);
         }
         let progress = running.progress.as_ref();
-        let best =
-            progress.and_then(|progress| progress.best_arena_bytes).map_or_else(String::new, |bytes| format!(" · {} so far", text::bytes(bytes)));
+        let best = progress.and_then(|progress| progress.best_arena_bytes).map_or_else(String::new, |bytes| format!(" · {} so far", text::bytes(bytes)));
         let what = progress.map_or(running.label.as_str(), |progress| progress.what.as_str());
         hint(ui, &format!("{what}{best} · {}", text::time(running.since.elapsed().as_secs_f64())));
         return;

@@ -50,10 +50,7 @@ pub fn toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, session: &Sess
 fn file_ui(ui: &mut Ui, t: &'static Tokens, session: &Session) {
     ui.label(Icon::FILE.text(15.0, t.text2));
     let full = session.path.as_ref().map_or_else(|| session.name.clone(), |path| path.display().to_string());
-    ui.label(
-        RichText::new(text::middle_cut(&session.name, if ui.available_width() > FACTS_FROM { 28 } else { 20 })).font(t.body_strong()).color(t.text),
-    )
-    .on_hover_text(full);
+    ui.label(RichText::new(text::middle_cut(&session.name, if ui.available_width() > FACTS_FROM { 28 } else { 20 })).font(t.body_strong()).color(t.text)).on_hover_text(full);
     if let Some(planned) = session.shown() {
         let summary = &planned.summary;
         let buffers = text::counted(summary.buffers, "buffer", "buffers");
@@ -137,11 +134,7 @@ fn strategy_choices(ui: &mut Ui, t: &'static Tokens, session: &Session, commands
     }
     for strategy in strategies() {
         let enabled = has_graph || !strategy.needs_graph;
-        let name = if strategy.is_safe {
-            RichText::new(strategy.name)
-        } else {
-            RichText::new(format!("{}  (unsafe, for teaching)", strategy.name)).color(t.warn)
-        };
+        let name = if strategy.is_safe { RichText::new(strategy.name) } else { RichText::new(format!("{}  (unsafe, for teaching)", strategy.name)).color(t.warn) };
         let choice = ui.add_enabled(enabled, egui::Button::selectable(current == strategy.name, name));
         let choice = choice.on_hover_text(strategy.summary).on_disabled_hover_text("This strategy replays the graph, and the file has none");
         if choice.clicked() {

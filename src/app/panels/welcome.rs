@@ -53,9 +53,7 @@ fn left_column(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &Comman
         ui.vertical(|ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
             ui.label(RichText::new("Arenascope").font(t.display()).color(t.text));
-            ui.label(
-                RichText::new("See where every tensor lives, and why.").font(crate::theme::font(16.0, crate::theme::Weight::Regular)).color(t.text2),
-            );
+            ui.label(RichText::new("See where every tensor lives, and why.").font(crate::theme::font(16.0, crate::theme::Weight::Regular)).color(t.text2));
         });
     });
     ui.add_space(26.0);

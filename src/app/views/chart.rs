@@ -142,10 +142,7 @@ impl Chart {
 /// The plot inside a chart's rectangle: the same left and right edges in every chart.
 #[must_use]
 pub fn plot_rect(rect: Rect) -> Rect {
-    Rect::from_min_max(
-        pos2(rect.left() + space::GUTTER, rect.top()),
-        pos2((rect.right() - space::MARGIN_RIGHT).max(rect.left() + space::GUTTER + 1.0), rect.bottom()),
-    )
+    Rect::from_min_max(pos2(rect.left() + space::GUTTER, rect.top()), pos2((rect.right() - space::MARGIN_RIGHT).max(rect.left() + space::GUTTER + 1.0), rect.bottom()))
 }
 
 /// The steps at which grid lines and numbers stand, about 90 points apart.

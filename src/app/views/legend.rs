@@ -28,8 +28,7 @@ pub fn legend_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let text_of = |text: String| painter.layout_no_wrap(text, t.tick(), t.text2);
     let entries = entries(ctx);
     let galleys: Vec<_> = entries.iter().map(|entry| text_of(entry.text.clone())).collect();
-    let ends = (ctx.colour_by == ColourBy::Size)
-        .then(|| (text_of(format!("≤{}", text::bytes(RAMP_FLOOR_BYTES))), text_of(text::bytes(ctx.planned.model.largest_bytes))));
+    let ends = (ctx.colour_by == ColourBy::Size).then(|| (text_of(format!("≤{}", text::bytes(RAMP_FLOOR_BYTES))), text_of(text::bytes(ctx.planned.model.largest_bytes))));
     let ramp = ends.as_ref().map_or(0.0, |(low, high)| low.size().x + high.size().x + RAMP + 30.0);
     let holes = if ctx.show_before { 0.0 } else { 58.0 };
     let width = ramp + galleys.iter().map(|galley| galley.size().x + 28.0).sum::<f32>() + holes;
@@ -92,13 +91,10 @@ fn entries(ctx: &ViewCtx<'_>) -> Vec<Entry> {
     let t = ctx.tokens;
     match ctx.colour_by {
         ColourBy::Size => Vec::new(),
-        ColourBy::Role => {
-            model.roles_present.iter().map(|&role| Entry { colour: t.role(role), role: Some(role), text: role.name().to_owned() }).collect()
-        }
+        ColourBy::Role => model.roles_present.iter().map(|&role| Entry { colour: t.role(role), role: Some(role), text: role.name().to_owned() }).collect(),
         ColourBy::Slot => match ctx.planned.plan.n_slots() {
             Some(n) => {
-                let mut entries: Vec<Entry> =
-                    (0..n.min(MAX_ENTRIES)).map(|slot| Entry { colour: t.slot(slot), role: None, text: format!("slot {slot}") }).collect();
+                let mut entries: Vec<Entry> = (0..n.min(MAX_ENTRIES)).map(|slot| Entry { colour: t.slot(slot), role: None, text: format!("slot {slot}") }).collect();
                 if n > MAX_ENTRIES {
                     entries.push(Entry { colour: t.naive, role: None, text: format!("and {} more", n - MAX_ENTRIES) });
                 }
@@ -108,8 +104,7 @@ fn entries(ctx: &ViewCtx<'_>) -> Vec<Entry> {
         },
         ColourBy::Op => {
             let shown = model.op_kinds.len().min(N_OP_HUES).min(MAX_ENTRIES);
-            let mut entries: Vec<Entry> =
-                (0..shown).map(|kind| Entry { colour: t.slot(kind), role: None, text: model.op_kinds[kind].clone() }).collect();
+            let mut entries: Vec<Entry> = (0..shown).map(|kind| Entry { colour: t.slot(kind), role: None, text: model.op_kinds[kind].clone() }).collect();
             if model.op_kinds.len() > shown {
                 entries.push(Entry { colour: t.naive, role: None, text: format!("and {} more", model.op_kinds.len() - shown) });
             }

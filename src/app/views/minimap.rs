@@ -70,21 +70,13 @@ fn drag_window(ui: &Ui, ctx: &ViewCtx<'_>, x: &Scale, strip: Rect, window: Rect)
     let shown = ctx.steps.shown();
     let by = |delta: f32| f64::from(delta) / x.pixels_per_unit();
     for (name, edge) in [("start", window.left()), ("end", window.right())] {
-        let grip = ui.interact(
-            Rect::from_center_size(pos2(edge, strip.center().y), vec2(10.0, strip.height())),
-            Id::unique(("minimap", name)),
-            Sense::drag(),
-        );
+        let grip = ui.interact(Rect::from_center_size(pos2(edge, strip.center().y), vec2(10.0, strip.height())), Id::unique(("minimap", name)), Sense::drag());
         if grip.hovered() || grip.dragged() {
             ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
         }
         if grip.dragged() {
             let moved = by(grip.drag_delta().x);
-            let range = if name == "start" {
-                Range::new((shown.start + moved).min(shown.end - 1.0), shown.end)
-            } else {
-                Range::new(shown.start, (shown.end + moved).max(shown.start + 1.0))
-            };
+            let range = if name == "start" { Range::new((shown.start + moved).min(shown.end - 1.0), shown.end) } else { Range::new(shown.start, (shown.end + moved).max(shown.start + 1.0)) };
             ctx.send(Command::ShowSteps(range, Glide::Jump));
             return;
         }

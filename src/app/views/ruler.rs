@@ -45,11 +45,7 @@ pub fn ruler_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     };
     let ticks = Rect::from_min_max(pos2(plot.left(), top), plot.max);
     outside.text(pos2(plot.left() - 8.0, ticks.center().y), Align2::RIGHT_CENTER, "step", t.tick(), t.text3);
-    if x.pixels_per_unit() >= OP_TYPES_FROM && ctx.planned.prepared.context.is_some() {
-        op_types(&painter, ctx, &x, ticks)
-    } else {
-        step_numbers(&painter, ctx, &x, ticks)
-    }
+    if x.pixels_per_unit() >= OP_TYPES_FROM && ctx.planned.prepared.context.is_some() { op_types(&painter, ctx, &x, ticks) } else { step_numbers(&painter, ctx, &x, ticks) }
     mark_peak(&painter, ctx, &x, ticks);
     if let Some(step) = response.hover_pos().filter(|at| plot.contains(*at)).map(|at| to_whole(x.value(at.x).floor())) {
         ctx.hover(Item::Step(step));
@@ -68,11 +64,8 @@ fn deepest_scopes<'a>(ctx: &'a ViewCtx<'_>, width: f64) -> Option<&'a [Scope]> {
     let shown = ctx.steps.shown();
     let pixels_per_step = width / shown.len();
     let wide_enough = |scopes: &&Vec<Scope>| {
-        let visible: Vec<&Scope> =
-            scopes.iter().filter(|scope| step_value(scope.steps.end) > shown.start && step_value(scope.steps.start) < shown.end).collect();
-        let fits = |scope: &&&Scope| {
-            step_value(scope.steps.n_steps()) * pixels_per_step >= step_value(shortest_part(&scope.name).chars().count() as u64) * CHARACTER
-        };
+        let visible: Vec<&Scope> = scopes.iter().filter(|scope| step_value(scope.steps.end) > shown.start && step_value(scope.steps.start) < shown.end).collect();
+        let fits = |scope: &&&Scope| step_value(scope.steps.n_steps()) * pixels_per_step >= step_value(shortest_part(&scope.name).chars().count() as u64) * CHARACTER;
         let n_fitting = visible.iter().filter(fits).count();
         visible.len() > 1 && width / step_value(visible.len() as u64) >= MIN_BLOCK && 2 * n_fitting >= visible.len()
     };
@@ -87,10 +80,7 @@ fn scope_band(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, band: Rect, scope
         if right < band.left() || left > band.right() {
             continue;
         }
-        let block = Rect::from_x_y_ranges(
-            pixels.edge(left.max(band.left()))..=pixels.edge(right.min(band.right())) - pixels.one(),
-            band.top() + 1.0..=band.bottom() - 1.0,
-        );
+        let block = Rect::from_x_y_ranges(pixels.edge(left.max(band.left()))..=pixels.edge(right.min(band.right())) - pixels.one(), band.top() + 1.0..=band.bottom() - 1.0);
         painter.rect_filled(block, 0.0, if index % 2 == 0 { t.scope } else { t.bg3 });
         let names = [last_part(&scope.name), shortest_part(&scope.name)];
         let galleys = names.map(|name| painter.layout_no_wrap(name.to_owned(), t.tick(), t.text2));

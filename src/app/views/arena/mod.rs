@@ -96,9 +96,7 @@ fn facts(ctx: &ViewCtx<'_>) -> String {
     if ctx.show_before {
         let what = match planned.model.before_kind {
             BeforeKind::Naive => "every tensor in its own block".to_owned(),
-            BeforeKind::Observed => {
-                planned.prepared.workload.observed.as_ref().map_or_else(String::new, |plan| format!("as placed by {}", plan.tool))
-            }
+            BeforeKind::Observed => planned.prepared.workload.observed.as_ref().map_or_else(String::new, |plan| format!("as placed by {}", plan.tool)),
         };
         return format!("before · {what} · {}", text::bytes(planned.model.before_bytes));
     }

@@ -62,10 +62,7 @@ pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>
 
 fn pixel_rect(chart: &Chart, y: &Scale, life: Lifetime, low: u64, high: u64) -> Rect {
     let x = &chart.x;
-    Rect::from_min_max(
-        pos2(x.pixel(step_value(life.start)), y.pixel(step_value(high))),
-        pos2(x.pixel(step_value(life.end)), y.pixel(step_value(low))),
-    )
+    Rect::from_min_max(pos2(x.pixel(step_value(life.start)), y.pixel(step_value(high))), pos2(x.pixel(step_value(life.end)), y.pixel(step_value(low))))
 }
 
 fn rectangles(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, (steps, low, high): (Lifetime, u64, u64), n_visible: usize) -> Vec<Drawn> {
@@ -117,8 +114,7 @@ fn label(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, drawn: &Drawn) {
     if galley.size().x > room {
         return;
     }
-    let bytes =
-        drawn.of.buffer.filter(|_| scene.is_lanes).map_or(drawn.of.high - drawn.of.low, |buffer| ctx.planned.prepared.problem.buffer(buffer).bytes);
+    let bytes = drawn.of.buffer.filter(|_| scene.is_lanes).map_or(drawn.of.high - drawn.of.low, |buffer| ctx.planned.prepared.problem.buffer(buffer).bytes);
     let tall = visible.height() >= SIZE_FROM;
     let top = if tall { visible.top() + 4.0 } else { visible.center().y - galley.size().y / 2.0 };
     painter.galley(pos2(visible.left() + 5.0, top), galley, ink);
@@ -211,26 +207,12 @@ fn limits(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
             over_capacity(&chart.painter, t, Rect::from_min_max(pos2(chart.plot.left(), at(arena)), pos2(chart.plot.right(), at(capacity))));
         }
         chart.painter.hline(chart.plot.x_range(), at(capacity), Stroke::new(stroke::STRONG, t.capacity));
-        tag(
-            &chart.painter,
-            t,
-            pos2(chart.plot.left() + 6.0, at(capacity)),
-            Align2::LEFT_CENTER,
-            t.capacity,
-            &format!("capacity {}", text::bytes(capacity)),
-        );
+        tag(&chart.painter, t, pos2(chart.plot.left() + 6.0, at(capacity)), Align2::LEFT_CENTER, t.capacity, &format!("capacity {}", text::bytes(capacity)));
     }
     let forced = format!("forced at step {}", text::count(ctx.planned.model.bound.step));
     if arena == bound && ctx.planned.is_valid() {
         dashed_line(&chart.painter, line(bound), stroke::CURVE, t.bound, stroke::DASH_BOUND);
-        tag(
-            &chart.painter,
-            t,
-            pos2(right, at(bound)),
-            Align2::RIGHT_CENTER,
-            t.bound,
-            &format!("arena {} = lower bound, {forced}", text::bytes(arena)),
-        );
+        tag(&chart.painter, t, pos2(right, at(bound)), Align2::RIGHT_CENTER, t.bound, &format!("arena {} = lower bound, {forced}", text::bytes(arena)));
         return;
     }
     chart.painter.hline(chart.plot.x_range(), at(arena), Stroke::new(stroke::CURVE, t.arena));

@@ -124,12 +124,7 @@ fn the_graph_is_drawn_and_a_node_can_be_named() {
 
 #[test]
 fn other_graphs_fill_the_panel() {
-    for (planned, name) in [
-        (chain(), "chain"),
-        (sample("two_layer_perceptron_training.json"), "training"),
-        (sample("bert_base.onnx"), "bert"),
-        (sample("article_three_tensors.json"), "article"),
-    ] {
+    for (planned, name) in [(chain(), "chain"), (sample("two_layer_perceptron_training.json"), "training"), (sample("bert_base.onnx"), "bert"), (sample("article_three_tensors.json"), "article")] {
         let mut harness = stage(&planned, Pane::Interference, ThemeKind::Dark, (373.0, 378.0));
         save(&mut harness, &format!("graph-{name}"));
     }

@@ -148,11 +148,7 @@ fn made_and_read(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
 /// The op that writes a tensor, or that there is none.
 pub(super) fn writer(context: &GraphContext, tensor: TensorId) -> Vec<Piece> {
     match context.graph.producer(tensor) {
-        Some(op) => vec![
-            to_step(context.schedule.step_of(op)),
-            to_op(op, &context.graph.op(op).kind),
-            plain(text::middle_cut(&context.graph.op(op).name, 28)),
-        ],
+        Some(op) => vec![to_step(context.schedule.step_of(op)), to_op(op, &context.graph.op(op).kind), plain(text::middle_cut(&context.graph.op(op).name, 28))],
         None => vec![plain("no op: it comes from outside the graph")],
     }
 }
@@ -221,16 +217,8 @@ fn around(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     if near.below.is_empty() && near.above.is_empty() {
         sheet.push(Block::Note("nothing above or below".to_owned()));
     }
-    sheet.rows(
-        near.above.len(),
-        MAX_ROWS,
-        near.above.iter().map(|near| row(near, &format!("touches {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "above")),
-    );
-    sheet.rows(
-        near.below.len(),
-        MAX_ROWS,
-        near.below.iter().map(|near| row(near, &format!("blocks {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "below")),
-    );
+    sheet.rows(near.above.len(), MAX_ROWS, near.above.iter().map(|near| row(near, &format!("touches {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "above")));
+    sheet.rows(near.below.len(), MAX_ROWS, near.below.iter().map(|near| row(near, &format!("blocks {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "below")));
     sheet.heading("Its bytes at other times", "");
     if near.before.is_empty() && near.after.is_empty() {
         sheet.push(Block::Note("nobody else uses these bytes".to_owned()));

@@ -75,11 +75,7 @@ fn totals(sheet: &mut Sheet, planned: &Planned) {
         sheet.fact("In the file", both(observed));
     }
     if let Some(capacity) = summary.capacity_bytes {
-        let verdict = if summary.fits_capacity {
-            Piece::Good("fits".to_owned())
-        } else {
-            Piece::Bad(format!("{} do not fit", text::bytes(summary.arena_bytes.saturating_sub(capacity))))
-        };
+        let verdict = if summary.fits_capacity { Piece::Good("fits".to_owned()) } else { Piece::Bad(format!("{} do not fit", text::bytes(summary.arena_bytes.saturating_sub(capacity)))) };
         sheet.fact("Capacity", vec![strong(text::bytes(capacity)), verdict]);
     }
     sheet.fact("Static memory", both(summary.static_bytes));
@@ -97,8 +93,7 @@ fn strategy(sheet: &mut Sheet, planned: &Planned) {
     name.push(plain(text::time(planned.plan_seconds)));
     sheet.fact("Strategy", name);
     if let Some(slots) = planned.summary.slots {
-        sheet
-            .fact("Slots", vec![strong(text::count(slots)), plain(format!("largest clique {}", text::count(planned.model.largest_clique.0 as u64)))]);
+        sheet.fact("Slots", vec![strong(text::count(slots)), plain(format!("largest clique {}", text::count(planned.model.largest_clique.0 as u64)))]);
     }
     let verdict = match (planned.is_valid(), planned.summary.proved_optimal) {
         (false, _) => Piece::Bad("not valid".to_owned()),
@@ -119,8 +114,7 @@ fn forcing(sheet: &mut Sheet, planned: &Planned) {
     }
     let mut buffers = bound.buffers.clone();
     buffers.sort_by_key(|&id| (Reverse(problem.buffer(id).bytes), id));
-    sheet
-        .heading("Who forces the bound", format!("{} at step {}", text::counted(buffers.len() as u64, "buffer", "buffers"), text::count(bound.step)));
+    sheet.heading("Who forces the bound", format!("{} at step {}", text::counted(buffers.len() as u64, "buffer", "buffers"), text::count(bound.step)));
     sheet.rows(buffers.len(), MAX_FORCING, buffers.iter().map(|&id| buffer_row(planned, id)));
 }
 

@@ -1,9 +1,6 @@
 //! Drawing a sheet: labels at the left, values that wrap beside them, rows that lead somewhere.
 
-use egui::{
-    Align, Align2, CornerRadius, FontId, Galley, Label, Layout, Rect, Response, RichText, Role as SpokenRole, Sense, Stroke, StrokeKind, Ui,
-    UiBuilder, WidgetInfo, pos2, vec2,
-};
+use egui::{Align, Align2, CornerRadius, FontId, Galley, Label, Layout, Rect, Response, RichText, Role as SpokenRole, Sense, Stroke, StrokeKind, Ui, UiBuilder, WidgetInfo, pos2, vec2};
 
 use super::sheet::{Block, Head, Piece, Row, Sheet};
 use crate::command::Command;

@@ -17,11 +17,7 @@ pub(in crate::views) fn bare(buffers: &[(u64, u64, u64)]) -> Arc<Planned> {
 
 /// The plan of a strategy for buffers given as `(bytes, start, end)`.
 pub(in crate::views) fn bare_with(buffers: &[(u64, u64, u64)], strategy: &str) -> Arc<Planned> {
-    let buffer = |(index, &(size_bytes, start, end)): (usize, &(u64, u64, u64))| BareBuffer {
-        name: format!("b{index}"),
-        size_bytes,
-        lifetime: Lifetime { start, end },
-    };
+    let buffer = |(index, &(size_bytes, start, end)): (usize, &(u64, u64, u64))| BareBuffer { name: format!("b{index}"), size_bytes, lifetime: Lifetime { start, end } };
     plan(buffers.iter().enumerate().map(buffer).collect(), strategy)
 }
 

@@ -173,13 +173,7 @@ impl Sheet {
 #[cfg(test)]
 fn piece_words(piece: &Piece) -> &str {
     match piece {
-        Piece::Strong(text)
-        | Piece::Plain(text)
-        | Piece::Mono(text)
-        | Piece::Link(text, _)
-        | Piece::Bad(text)
-        | Piece::Good(text)
-        | Piece::Warn(text) => text,
+        Piece::Strong(text) | Piece::Plain(text) | Piece::Mono(text) | Piece::Link(text, _) | Piece::Bad(text) | Piece::Good(text) | Piece::Warn(text) => text,
         Piece::Unknown(why) => why,
         Piece::Copy { .. } => "",
     }

@@ -125,12 +125,7 @@ pub(super) fn names_beside(painter: &Painter, ctx: &ViewCtx<'_>, nodes: &[Screen
     for node in named.take(MAX_NAMES) {
         let galley = painter.layout_no_wrap(format!("#{}", node.buffer.0), t.tick_strong(), t.text);
         let away = node.radius + 4.0;
-        let places = [
-            (vec2(away, 0.0), Align2::LEFT_CENTER),
-            (vec2(-away, 0.0), Align2::RIGHT_CENTER),
-            (vec2(0.0, -away), Align2::CENTER_BOTTOM),
-            (vec2(0.0, away), Align2::CENTER_TOP),
-        ];
+        let places = [(vec2(away, 0.0), Align2::LEFT_CENTER), (vec2(-away, 0.0), Align2::RIGHT_CENTER), (vec2(0.0, -away), Align2::CENTER_BOTTOM), (vec2(0.0, away), Align2::CENTER_TOP)];
         let free = |rect: &Rect| {
             painter.clip_rect().contains_rect(*rect)
                 && taken.iter().all(|other| !other.intersects(*rect))
@@ -146,13 +141,7 @@ pub(super) fn names_beside(painter: &Painter, ctx: &ViewCtx<'_>, nodes: &[Screen
 }
 
 /// A text with as many of its parts as fit into `room`: the first that does, else nothing.
-pub(super) fn first_that_fits(
-    painter: &Painter,
-    texts: &[String],
-    font: &FontId,
-    colour: Color32,
-    room: f32,
-) -> Option<std::sync::Arc<egui::Galley>> {
+pub(super) fn first_that_fits(painter: &Painter, texts: &[String], font: &FontId, colour: Color32, room: f32) -> Option<std::sync::Arc<egui::Galley>> {
     texts.iter().map(|text| painter.layout_no_wrap(text.clone(), font.clone(), colour)).find(|galley| galley.size().x <= room)
 }
 

@@ -236,8 +236,7 @@ impl InterferenceState {
     fn ego_ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>, area: Rect, centre: BufferId, facts: &str) -> String {
         let rows = paint::ego_rows(area);
         let known = self.ego.take().filter(|known| Arc::ptr_eq(&known.planned, ctx.planned) && known.ego.centre == centre && known.rows == rows);
-        let known =
-            known.unwrap_or_else(|| KnownEgo { planned: Arc::clone(ctx.planned), rows, ego: Ego::new(ctx.planned, centre, MAX_NEIGHBOURS, rows) });
+        let known = known.unwrap_or_else(|| KnownEgo { planned: Arc::clone(ctx.planned), rows, ego: Ego::new(ctx.planned, centre, MAX_NEIGHBOURS, rows) });
         let ego = &self.ego.insert(known).ego;
         let response = ui.interact(area, Id::unique("interference-ego"), Sense::click());
         let n_drawn = (ego.before.len() + ego.after.len()) as u64;

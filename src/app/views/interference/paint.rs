@@ -65,11 +65,7 @@ pub(super) fn place(layout: &NodeLayout, camera: Camera, area: Rect) -> Vec<Scre
     let node_scale = (least * camera.zoom).min(MAX_NODE_SCALE);
     let place = |(index, (&[x, y], &radius)): (usize, (&[f32; 2], &f32))| {
         let from_centre = (vec2(x, y) - size * 0.5) * stretch;
-        ScreenNode {
-            buffer: BufferId::new(index),
-            at: inner.center() + camera.pan + from_centre * camera.zoom,
-            radius: (radius * node_scale).max(1.5),
-        }
+        ScreenNode { buffer: BufferId::new(index), at: inner.center() + camera.pan + from_centre * camera.zoom, radius: (radius * node_scale).max(1.5) }
     };
     layout.positions.iter().zip(&layout.radii).enumerate().map(place).collect()
 }
@@ -97,8 +93,7 @@ pub(super) fn graph(painter: &Painter, ctx: &ViewCtx<'_>, layout: &NodeLayout, p
     nodes(painter, ctx, placed);
     let Some(centre) = ctx.selection.selected_buffer() else { return };
     let is_named = |node: &&ScreenNode| {
-        let related = node.buffer == centre
-            || layout.edges.iter().any(|&(a, b)| (a == centre.0 && b == node.buffer.0) || (b == centre.0 && a == node.buffer.0));
+        let related = node.buffer == centre || layout.edges.iter().any(|&(a, b)| (a == centre.0 && b == node.buffer.0) || (b == centre.0 && a == node.buffer.0));
         related && node.radius < NUMBER_FROM
     };
     names_beside(painter, ctx, placed, placed.iter().filter(is_named).copied());
@@ -172,8 +167,7 @@ pub(super) fn ego(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, placed: &[Scr
     let hovered = focused(ctx, ctx.selection.hovered());
     for node in others {
         let strong = hovered == Some(node.buffer);
-        let line =
-            if strong { Stroke::new(stroke::STRONG * t.line_scale, t.accent) } else { Stroke::new(stroke::HAIR, edge_colour(t, others.len())) };
+        let line = if strong { Stroke::new(stroke::STRONG * t.line_scale, t.accent) } else { Stroke::new(stroke::HAIR, edge_colour(t, others.len())) };
         edge_to(painter, centre.at, node.at, line);
     }
     nodes(painter, ctx, placed);
@@ -196,13 +190,7 @@ fn beside(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode, is_left: bool
     let t = ctx.tokens;
     let highlight = ctx.highlight(Item::Buffer(node.buffer));
     let dims = ctx.selection.dims_others() && highlight == Highlight::None;
-    let colour = if dims {
-        t.text3
-    } else if highlight >= Highlight::Selected {
-        t.text
-    } else {
-        t.text2
-    };
+    let colour = if dims { t.text3 } else if highlight >= Highlight::Selected { t.text } else { t.text2 };
     let font = if highlight >= Highlight::Selected { t.tick_strong() } else { t.tick() };
     let away = node.radius + 6.0;
     let room = if is_left { node.at.x - away - area.left() } else { area.right() - node.at.x - away };
@@ -233,9 +221,7 @@ fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode) {
 fn headings(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, area: Rect, middle: f32) {
     let t = ctx.tokens;
     let y = area.top() + 7.0;
-    for (side, text, x, align) in
-        [(&ego.before, "born before", middle - 40.0, Align2::RIGHT_CENTER), (&ego.after, "born with it or later", middle + 40.0, Align2::LEFT_CENTER)]
-    {
+    for (side, text, x, align) in [(&ego.before, "born before", middle - 40.0, Align2::RIGHT_CENTER), (&ego.after, "born with it or later", middle + 40.0, Align2::LEFT_CENTER)] {
         if !side.is_empty() {
             painter.text(pos2(x, y), align, text, t.tick(), t.text3);
         }

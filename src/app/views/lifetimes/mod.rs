@@ -49,11 +49,7 @@ impl LifetimesState {
         let mut follow = is_following;
         header_ui(ui, ctx, Pane::Lifetimes, &facts, |ui| {
             order_menu(ui, ctx, self.order);
-            let (icon, name) = if is_following {
-                (Icon::ROWS, "Rows follow the visible steps")
-            } else {
-                (Icon::FRAME_CORNERS, "Let the rows follow the visible steps")
-            };
+            let (icon, name) = if is_following { (Icon::ROWS, "Rows follow the visible steps") } else { (Icon::FRAME_CORNERS, "Let the rows follow the visible steps") };
             if icon_button(ui, ctx.tokens, icon, name).clicked() {
                 follow = !is_following;
             }
@@ -117,8 +113,7 @@ fn facts(ctx: &ViewCtx<'_>, rows: &Rows, order: RowOrder) -> String {
         return "no dynamic buffers".to_owned();
     }
     let shown = rows.visible_indices().len() as u64;
-    let in_view =
-        if shown < n { format!("{} of {} buffers in view", text::count(shown), text::count(n)) } else { text::counted(n, "buffer", "buffers") };
+    let in_view = if shown < n { format!("{} of {} buffers in view", text::count(shown), text::count(n)) } else { text::counted(n, "buffer", "buffers") };
     let sorted = format!("{in_view}, sorted by {}", order.name());
     match rows.above {
         0 => sorted,

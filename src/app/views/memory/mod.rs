@@ -47,21 +47,8 @@ fn facts(ctx: &ViewCtx<'_>) -> String {
     match ctx.selection.steps {
         None => format!("naive total, live bytes, arena{shown}"),
         Some(marked) => {
-            let peak = ctx
-                .planned
-                .model
-                .live
-                .spans(step_value(marked.start), step_value(marked.end) - 0.5, 1)
-                .iter()
-                .map(|span| span.high)
-                .max()
-                .unwrap_or(0);
-            format!(
-                "steps {} marked: {}, up to {} live",
-                text::lifetime(marked.start, marked.end),
-                text::counted(marked.n_steps(), "step", "steps"),
-                text::bytes(peak)
-            )
+            let peak = ctx.planned.model.live.spans(step_value(marked.start), step_value(marked.end) - 0.5, 1).iter().map(|span| span.high).max().unwrap_or(0);
+            format!("steps {} marked: {}, up to {} live", text::lifetime(marked.start, marked.end), text::counted(marked.n_steps(), "step", "steps"), text::bytes(peak))
         }
     }
 }
@@ -91,9 +78,7 @@ fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
     let bounds = PlotBounds::from_min_max([range.start, 0.0], [range.end, scale.top()]);
     let mut child = ui.new_child(UiBuilder::new().max_rect(chart.plot));
     child.set_clip_rect(chart.plot.intersect(ui.clip_rect()));
-    let line = |points, name: &str, colour, width| {
-        Line::new(name.to_owned(), PlotPoints::Owned(points)).color(colour).width(width).allow_hover(false).allow_band(false)
-    };
+    let line = |points, name: &str, colour, width| Line::new(name.to_owned(), PlotPoints::Owned(points)).color(colour).width(width).allow_hover(false).allow_band(false);
     Plot::new("memory-plot")
         .show_axes(false)
         .show_grid(false)
@@ -115,8 +100,7 @@ fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
             let live_line = line(live, "live bytes", t.live, stroke::CURVE);
             plot.line(live_line.fill(0.0).fill_alpha(0.26));
             plot.line(line(naive, "naive total", t.naive, stroke::STRONG));
-            let level =
-                |name: &str, bytes: u64, colour, width| HLine::new(name.to_owned(), scale.place(bytes)).color(colour).width(width).allow_hover(false);
+            let level = |name: &str, bytes: u64, colour, width| HLine::new(name.to_owned(), scale.place(bytes)).color(colour).width(width).allow_hover(false);
             plot.hline(level("arena", summary.arena_bytes, t.arena, stroke::STRONG));
             if let Some(capacity) = summary.capacity_bytes {
                 plot.hline(level("capacity", capacity, t.capacity, stroke::STRONG));
@@ -159,8 +143,7 @@ fn axis(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
         chart.gutter_label(ui, ctx, y(scale.naive_bytes()), &text::bytes(scale.naive_bytes()));
         let at = y(scale.linear_bytes());
         dashed_line(&chart.painter, [pos2(chart.plot.left(), at), pos2(chart.plot.right(), at)], stroke::HAIR, ctx.tokens.line2, [2.0, 3.0]);
-        let zigzag: Vec<egui::Pos2> =
-            [(-7.0, 0.0), (-4.0, -4.0), (-1.0, 3.0), (3.0, -3.0), (6.0, 0.0)].iter().map(|&(dx, dy)| pos2(chart.plot.left() + dx, at + dy)).collect();
+        let zigzag: Vec<egui::Pos2> = [(-7.0, 0.0), (-4.0, -4.0), (-1.0, 3.0), (3.0, -3.0), (6.0, 0.0)].iter().map(|&(dx, dy)| pos2(chart.plot.left() + dx, at + dy)).collect();
         ui.painter_at(chart.rect).line(zigzag, Stroke::new(1.0, ctx.tokens.text3));
     }
 }
@@ -190,11 +173,7 @@ fn tags(ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
     }
     let y = |bytes: u64| scale.pixel(bytes, chart.plot);
     let right = chart.plot.right() - 4.0;
-    let arena_text = if summary.arena_bytes == summary.lower_bound_bytes {
-        format!("arena {} = bound", text::bytes(summary.arena_bytes))
-    } else {
-        format!("arena {}", text::bytes(summary.arena_bytes))
-    };
+    let arena_text = if summary.arena_bytes == summary.lower_bound_bytes { format!("arena {} = bound", text::bytes(summary.arena_bytes)) } else { format!("arena {}", text::bytes(summary.arena_bytes)) };
     let arena = tag(&chart.painter, t, pos2(right, y(summary.arena_bytes) + 12.0), Align2::RIGHT_CENTER, t.arena, &arena_text);
     let naive_at = chart.plot.left() + chart.plot.width() * 0.45;
     let naive_here = ctx.planned.model.naive.at(to_whole(chart.x.value(naive_at)));
@@ -202,24 +181,10 @@ fn tags(ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
     tag(&chart.painter, t, pos2(naive_at, naive_y), Align2::LEFT_CENTER, t.naive, &format!("naive total {}", text::bytes(summary.naive_bytes)));
     let peak_x = chart.x.pixel(step_value(summary.peak_step) + 1.0) + 6.0;
     if chart.plot.x_range().contains(peak_x) && peak_x < arena.left() - 100.0 {
-        tag(
-            &chart.painter,
-            t,
-            pos2(peak_x, y(summary.peak_live_bytes) + 16.0),
-            Align2::LEFT_CENTER,
-            t.bound,
-            &format!("peak {}", text::bytes(summary.peak_live_bytes)),
-        );
+        tag(&chart.painter, t, pos2(peak_x, y(summary.peak_live_bytes) + 16.0), Align2::LEFT_CENTER, t.bound, &format!("peak {}", text::bytes(summary.peak_live_bytes)));
     }
     if let Some(capacity) = summary.capacity_bytes {
-        tag(
-            &chart.painter,
-            t,
-            pos2(chart.plot.left() + 6.0, y(capacity)),
-            Align2::LEFT_CENTER,
-            t.capacity,
-            &format!("capacity {}", text::bytes(capacity)),
-        );
+        tag(&chart.painter, t, pos2(chart.plot.left() + 6.0, y(capacity)), Align2::LEFT_CENTER, t.capacity, &format!("capacity {}", text::bytes(capacity)));
     }
     let near_foot = pos2(chart.plot.left() + chart.plot.width() * 0.62, chart.plot.bottom() - 12.0);
     text_backed(&chart.painter, t, near_foot, Align2::LEFT_CENTER, "live bytes", alpha(t.text2, 1.0));

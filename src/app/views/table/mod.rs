@@ -48,8 +48,7 @@ pub struct TableState {
 impl TableState {
     /// Draws the view.
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
-        let known =
-            self.known.take().filter(|known| Arc::ptr_eq(&known.planned, ctx.planned) && known.filter == self.filter && known.sort == self.sort);
+        let known = self.known.take().filter(|known| Arc::ptr_eq(&known.planned, ctx.planned) && known.filter == self.filter && known.sort == self.sort);
         let known = known.unwrap_or_else(|| self.work_out(ctx.planned));
         let n_all = ctx.planned.prepared.problem.n_buffers();
         let facts = facts(ctx, known.rows.len(), n_all, self.sort);

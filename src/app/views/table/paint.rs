@@ -28,13 +28,7 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
     ui.scope(|ui| {
         ui.spacing_mut().item_spacing = vec2(0.0, 0.0);
         ScrollArea::horizontal().id_salt("table-columns").auto_shrink(false).show(ui, |ui| {
-            let mut table = TableBuilder::new(ui)
-                .id_salt("table")
-                .striped(false)
-                .resizable(true)
-                .sense(Sense::click())
-                .auto_shrink(false)
-                .min_scrolled_height(0.0);
+            let mut table = TableBuilder::new(ui).id_salt("table").striped(false).resizable(true).sense(Sense::click()).auto_shrink(false).min_scrolled_height(0.0);
             for column in Column::ALL {
                 // What is left over goes to the texts that are cut most often.
                 let extra = match column {

@@ -293,9 +293,6 @@ mod tests {
         assert_eq!(cells, ["#0", "b0", "–", "activation", "–", "–", "2.00 KiB", "3", "1,007", "0x00000000", "–", "0", "–"]);
         let graph = sample("article_three_tensors.json");
         let row = Row { planned: &graph, id: BufferId(0) };
-        assert_eq!(
-            (row.cell(Column::Shape), row.cell(Column::Shares), row.cell(Column::Op)),
-            ("1024 × 1024".to_owned(), "C".to_owned(), "matmul".to_owned())
-        );
+        assert_eq!((row.cell(Column::Shape), row.cell(Column::Shares), row.cell(Column::Op)), ("1024 × 1024".to_owned(), "C".to_owned(), "matmul".to_owned()));
     }
 }
