@@ -90,11 +90,15 @@ fn culprits(program: &Program, check: Check, from_byte: u64, to_byte: u64) -> Ve
     let (home, begin, _) = program.range(check.value);
     let (from, to) = (begin + from_byte, begin + to_byte);
     let tag = program.values[check.value].tag as usize;
-    let first = program.values[tag].written_at.unwrap_or(0);
+    let written_at = program.values[tag].written_at;
     let last = check.step.unwrap_or(program.steps.len() - 1);
     let mut culprits = Vec::new();
-    for step in (first..=last).rev() {
-        for &other in program.steps[step].writes.iter().rev().filter(|&&other| other != tag) {
+    for step in (written_at.unwrap_or(0)..=last).rev() {
+        let writes = &program.steps[step].writes;
+        // What the producer wrote before the tensor did no harm, nor does what comes after a read that is consumed.
+        let own = writes.iter().position(|&value| Some(step) == written_at && value == tag).map_or(0, |at| at + 1);
+        let is_late = check.is_consumed && Some(step) == check.step;
+        for &other in writes[own..].iter().rev().filter(|_| !is_late) {
             let (other_home, other_begin, other_end) = program.range(other);
             if other_home == home && other_begin < to && other_end > from {
                 let (tensor, op) = (program.values[other].name.clone(), program.steps[step].op.clone());

@@ -22,7 +22,8 @@ impl Footprint {
             let (home, begin, end) = program.range(value);
             (home == Home::Arena).then_some((begin, end.min(program.arena_bytes)))
         };
-        let mut writes: Vec<Vec<(u64, u64)>> = program.steps.iter().map(|step| step.writes.iter().filter_map(|&value| range(value)).collect()).collect();
+        let mut writes: Vec<Vec<(u64, u64)>> =
+            program.steps.iter().map(|step| step.writes.iter().filter_map(|&value| range(value)).collect()).collect();
         let sources = (0..program.values.len()).filter(|&value| program.values[value].written_at.is_none()).filter_map(range);
         writes[0].extend(sources);
         Self { arena_bytes: program.arena_bytes, writes, touched: program.gaps() }

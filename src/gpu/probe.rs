@@ -115,7 +115,9 @@ fn words(outcome: ProbeOutcome) -> (&'static str, &'static str) {
         ProbeOutcome::KernelsTooNew => ("the driver's compiler is too old for the kernels", "update the driver to 470 or newer"),
         ProbeOutcome::Mismatch => ("the driver's library and its kernel module have different versions", "restart the machine after a driver update"),
         ProbeOutcome::Busy => ("the GPU is in use by another program or not ready yet", "wait, or set the GPU to shared compute mode"),
-        ProbeOutcome::OutOfMemory => ("the GPU has no memory left for a context, which takes a few hundred MiB", "close other programs that use the GPU"),
+        ProbeOutcome::OutOfMemory => {
+            ("the GPU has no memory left for a context, which takes a few hundred MiB", "close other programs that use the GPU")
+        }
         ProbeOutcome::Failed => ("the NVIDIA driver failed", "the driver's own tools may say more; restarting the machine often helps"),
         ProbeOutcome::NoAnswer => ("the NVIDIA driver did not answer", "restart the machine, or run the plan with --device cpu"),
     }
@@ -128,11 +130,19 @@ mod tests {
     #[test]
     fn every_failure_has_a_sentence_and_a_remedy_of_its_own() {
         let codes = [2, 3, 46, 100, 221, 222, 223, 803, 999];
-        let outcomes = codes.map(outcome_of_code).into_iter().chain([ProbeOutcome::NoDriver, ProbeOutcome::Incomplete, ProbeOutcome::TooOld, ProbeOutcome::NoAnswer]);
-        let mut sentences: Vec<String> = outcomes.map(|outcome| ProbeReport::failure(outcome, "")).map(|report| {
-            assert!(!report.remedy.is_empty(), "{report:?}");
-            report.message
-        }).collect();
+        let outcomes = codes.map(outcome_of_code).into_iter().chain([
+            ProbeOutcome::NoDriver,
+            ProbeOutcome::Incomplete,
+            ProbeOutcome::TooOld,
+            ProbeOutcome::NoAnswer,
+        ]);
+        let mut sentences: Vec<String> = outcomes
+            .map(|outcome| ProbeReport::failure(outcome, ""))
+            .map(|report| {
+                assert!(!report.remedy.is_empty(), "{report:?}");
+                report.message
+            })
+            .collect();
         let n = sentences.len();
         sentences.sort_unstable();
         sentences.dedup();

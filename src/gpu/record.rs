@@ -158,6 +158,10 @@ impl RunRecord {
     /// The text is something else.
     pub fn from_json(text: &str) -> Result<Self, RecordError> {
         let record: Self = serde_json::from_str(text)?;
-        if record.kind == "run" && record.schema == SCHEMA { Ok(record) } else { Err(RecordError::Foreign { kind: record.kind, schema: record.schema }) }
+        if record.kind == "run" && record.schema == SCHEMA {
+            Ok(record)
+        } else {
+            Err(RecordError::Foreign { kind: record.kind, schema: record.schema })
+        }
     }
 }

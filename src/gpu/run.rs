@@ -142,7 +142,11 @@ impl Run<'_> {
         if needed <= cap.min(budget) {
             return None;
         }
-        let limit = if budget <= cap { format!("the budget is {}", binary(budget)) } else { format!("{} are free, of which 90 % may be taken", binary(now.free_bytes)) };
+        let limit = if budget <= cap {
+            format!("the budget is {}", binary(budget))
+        } else {
+            format!("{} are free, of which 90 % may be taken", binary(now.free_bytes))
+        };
         Some(format!("needs {} and {} to spare; {limit}", binary(bytes), binary(margin)))
     }
 
@@ -224,7 +228,17 @@ impl Run<'_> {
             placement.end_iteration(true);
         } else {
             let footprint = (self.options.footprint && report.regime == Regime::Arena).then(|| Footprint::new(self.program));
-            let mut trace = Trace { regime: report.regime, baseline_used, before: None, counted: vec![], measured: vec![], ms: vec![], held: most, footprint, send };
+            let mut trace = Trace {
+                regime: report.regime,
+                baseline_used,
+                before: None,
+                counted: vec![],
+                measured: vec![],
+                ms: vec![],
+                held: most,
+                footprint,
+                send,
+            };
             self.execution.iteration(device, placement, &mut trace)?;
             let Trace { counted, measured, ms, held, .. } = trace;
             placement.end_iteration(true);

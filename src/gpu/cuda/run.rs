@@ -69,13 +69,19 @@ impl CudaDevice {
             events: Vec::new(),
             spare_events: Vec::new(),
         };
-        device.epochs = device.allocate(8)?;
-        device.counters = device.allocate(16)?;
-        device.upload(device.epochs, &[0_u32, 0])?;
-        if device.context.description.has_pools {
-            device.pool = Some(create_pool(device.context.ordinal())?);
-        }
+        device.prepare().map_err(|error| report_of(&error).into_error())?;
         Ok(device)
+    }
+
+    /// What every run needs: two words for epochs, two counters, and a pool if there are any.
+    fn prepare(&mut self) -> Result<(), DeviceError> {
+        self.epochs = self.allocate(8)?;
+        self.counters = self.allocate(16)?;
+        self.upload(self.epochs, &[0_u32, 0])?;
+        if self.context.description.has_pools {
+            self.pool = Some(create_pool(self.context.ordinal())?);
+        }
+        Ok(())
     }
 
     fn upload<T: Copy>(&mut self, address: u64, values: &[T]) -> Result<(), DeviceError> {
@@ -221,9 +227,7 @@ impl Device for CudaDevice {
     }
 
     fn fill_constant(&mut self, range: Range, word: u32) -> Result<(), DeviceError> {
-        Self::slices(range, |address, bytes, _| {
-            self.context.launch(Kernel::ConstantFill, bytes.div_ceil(4), &mut [address, bytes, u64::from(word)])
-        })
+        Self::slices(range, |address, bytes, _| self.context.launch(Kernel::ConstantFill, bytes.div_ceil(4), &mut [address, bytes, u64::from(word)]))
     }
 
     fn check_constant(&mut self, range: Range, word: u32, report: usize) -> Result<(), DeviceError> {

@@ -111,6 +111,8 @@ pub struct Check {
     pub step: Option<usize>,
     /// The value that is read.
     pub value: usize,
+    /// Whether the step writes over it afterwards.
+    pub is_consumed: bool,
 }
 
 /// Why a program cannot be made.
@@ -193,9 +195,11 @@ impl Program {
         let mut checks = Vec::new();
         for (index, step) in self.steps.iter().enumerate() {
             let (before, after): (Vec<&Read>, Vec<&Read>) = step.reads.iter().partition(|read| read.is_consumed);
-            checks.extend(before.into_iter().chain(after).map(|read| Check { step: Some(index), value: read.value }));
+            let check = |read: &Read| Check { step: Some(index), value: read.value, is_consumed: read.is_consumed };
+            checks.extend(before.into_iter().chain(after).map(check));
         }
-        checks.extend((0..self.values.len()).filter(|&value| self.values[value].is_output).map(|value| Check { step: None, value }));
+        let outputs = (0..self.values.len()).filter(|&value| self.values[value].is_output);
+        checks.extend(outputs.map(|value| Check { step: None, value, is_consumed: false }));
         checks
     }
 
@@ -233,7 +237,8 @@ impl Program {
     /// Checks that every index is in range, for programs that come from another process.
     pub(crate) fn is_consistent(&self) -> bool {
         let n_steps = self.steps.len();
-        let reads_in_range = |step: &Step| step.reads.iter().all(|read| read.value < self.values.len()) && step.writes.iter().all(|&value| value < self.values.len());
+        let reads_in_range =
+            |step: &Step| step.reads.iter().all(|read| read.value < self.values.len()) && step.writes.iter().all(|&value| value < self.values.len());
         self.buffers.iter().all(|buffer| buffer.first_step <= buffer.last_step && buffer.last_step < n_steps.max(1))
             && self.values.iter().all(|value| value.buffer < self.buffers.len() && value.written_at.is_none_or(|step| step < n_steps))
             && self.steps.iter().all(reads_in_range)

@@ -163,9 +163,11 @@ impl Program {
     /// Moves the first view that is read by one alignment.
     fn plant_view(&self) -> Option<Planted> {
         let is_view = |value: usize| self.values[value].tag as usize != value && self.buffers[self.values[value].buffer].home == Home::Arena;
-        let (value, reader) = self.steps.iter().enumerate().find_map(|(reader, step)| {
-            step.reads.iter().find(|read| is_view(read.value)).map(|read| (read.value, reader))
-        })?;
+        let (value, reader) = self
+            .steps
+            .iter()
+            .enumerate()
+            .find_map(|(reader, step)| step.reads.iter().find(|read| is_view(read.value)).map(|read| (read.value, reader)))?;
         let mut program = self.clone();
         let shift = self.align.max(4).min(self.values[value].bytes);
         program.values[value].shift = shift;
