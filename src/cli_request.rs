@@ -10,6 +10,7 @@ use arenascope_planner::prepare::PrepareSettings;
 use arenascope_planner::solve::{AUTO, Share, SolveOptions};
 use arenascope_planner::units::{Align, parse_bytes};
 
+use crate::cli_run_request::{RunRequest, run_request};
 use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg, ThemeArg, ViewArg};
 
 /// A command line that is well formed but makes no sense; exit code 2.
@@ -86,6 +87,10 @@ pub(crate) enum Request {
     Inspect { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, json: bool },
     Render { file: PathBuf, job: Job, picture: Picture },
     Export { file: PathBuf, job: Job, kind: ExportKind, output: PathBuf },
+    Run(Box<RunRequest>),
+    Devices { json: bool, gpu_lib: Option<PathBuf> },
+    RunGpu,
+    GpuInfo { gpu_lib: Option<PathBuf> },
     Generate { kind: Kind, n: usize, seed: u64, output: PathBuf },
 }
 
@@ -109,12 +114,16 @@ impl TryFrom<CommandLine> for Request {
                 Self::Render { file, job: job(plan)?, picture: picture(output, view, &size, theme)? }
             }
             Some(Command::Export { file, output, plan }) => Self::Export { file, job: job(plan)?, kind: export_kind(&output)?, output },
+            Some(Command::Run(args)) => Self::Run(Box::new(run_request(*args)?)),
+            Some(Command::Devices { json, gpu_lib }) => Self::Devices { json, gpu_lib },
+            Some(Command::RunGpu) => Self::RunGpu,
+            Some(Command::GpuInfo { gpu_lib }) => Self::GpuInfo { gpu_lib },
             Some(Command::Generate { kind, n, seed, output }) => Self::Generate { kind: generated_kind(kind), n, seed, output },
         })
     }
 }
 
-fn job(args: PlanArgs) -> Result<Job, UsageError> {
+pub(crate) fn job(args: PlanArgs) -> Result<Job, UsageError> {
     let strategy = args.strategy.unwrap_or_else(|| AUTO.to_owned());
     Ok(Job { read: read_options(&args.read)?, prepare: settings(&args.problem)?, strategy, run: limits(&args.solve)? })
 }
@@ -133,7 +142,7 @@ fn settings(args: &ProblemArgs) -> Result<PrepareSettings, UsageError> {
     Ok(overrides(args)?.over(PrepareSettings::default()))
 }
 
-fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
+pub(crate) fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
     let positive = |option: &str, text: &Option<String>| {
         let bytes = text.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("{option}: {message}")))?;
         if bytes == Some(0) { Err(UsageError(format!("{option}: must be at least 1 byte"))) } else { Ok(bytes) }
@@ -207,7 +216,7 @@ fn export_kind(output: &std::path::Path) -> Result<ExportKind, UsageError> {
     }
 }
 
-fn extension(path: &std::path::Path) -> String {
+pub(crate) fn extension(path: &std::path::Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 

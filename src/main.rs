@@ -6,6 +6,7 @@ mod cli;
 mod cli_args;
 mod cli_check;
 mod cli_compare;
+mod cli_devices;
 mod cli_export;
 mod cli_inspect;
 mod cli_json;
@@ -13,6 +14,9 @@ mod cli_plan;
 mod cli_print;
 mod cli_report;
 mod cli_request;
+mod cli_run;
+mod cli_run_report;
+mod cli_run_request;
 mod cli_window;
 
 fn main() -> std::process::ExitCode {

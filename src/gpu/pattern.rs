@@ -62,17 +62,30 @@ impl WordReport {
 
 /// Writes `word_at(i)` for every word of `range`; the last word may be shorter.
 pub fn fill_words(range: &mut [u8], word_at: impl Fn(u64) -> u32) {
-    for (word, bytes) in (0_u64..).zip(range.chunks_mut(4)) {
-        bytes.copy_from_slice(&word_at(word).to_le_bytes()[..bytes.len()]);
+    let (words, tail) = range.as_chunks_mut::<4>();
+    let n_words = words.len() as u64;
+    for (word, bytes) in (0..n_words).zip(words) {
+        *bytes = word_at(word).to_le_bytes();
     }
+    tail.copy_from_slice(&word_at(n_words).to_le_bytes()[..tail.len()]);
 }
 
 /// Compares every word of `range` with `word_at(i)`.
 pub fn check_words(range: &[u8], report: &mut WordReport, word_at: impl Fn(u64) -> u32) {
-    for (word, bytes) in (0_u64..).zip(range.chunks(4)) {
-        if *bytes != word_at(word).to_le_bytes()[..bytes.len()] {
-            report.add(word);
+    /// Words that are compared without looking which of them differ, so that the comparison is done many at a time.
+    const STRIDE: usize = 1024;
+    let (words, tail) = range.as_chunks::<4>();
+    let mut first = 0_u64;
+    for stride in words.chunks(STRIDE) {
+        let differs = |(word, bytes): (u64, &[u8; 4])| u32::from_le_bytes(*bytes) ^ word_at(word);
+        let any = (first..).zip(stride).map(differs).fold(0, |any, bits| any | bits);
+        if any != 0 {
+            (first..).zip(stride).filter(|&pair| differs(pair) != 0).for_each(|(word, _)| report.add(word));
         }
+        first += stride.len() as u64;
+    }
+    if *tail != word_at(first).to_le_bytes()[..tail.len()] {
+        report.add(first);
     }
 }
 
