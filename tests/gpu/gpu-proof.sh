@@ -118,7 +118,7 @@ fi
 expect "7 footprint" 60 0 'as predicted at 7 of 7 steps' $(run "$here/small.json" --regimes arena --iterations 0 --footprint)
 
 # 8: too large is said with numbers, and no crash
-expect "8a budget too small" 30 4 'not run' $(run "$here/small.json" --regimes arena --iterations 0 --budget 1MiB)
+expect "8a budget too small" 30 4 'does not fit' $(run "$here/small.json" --regimes arena --iterations 0 --budget 1MiB)
 expect "8b larger than the device" 30 4 'not run|do not fit' $(run "$here/small.json" --regimes arena --iterations 0 --scale 1000000000)
 
 # 9: a long run is cancelled
