@@ -60,6 +60,28 @@ pub struct Answer {
 }
 
 impl CachingAllocator {
+    /// An allocator in the midst of its life: for every segment, by address, the sizes of its blocks in order, and
+    /// whether each is free.
+    #[must_use]
+    pub fn with_segments(segments: &[Vec<(u64, bool)>]) -> Self {
+        let mut allocator = Self::default();
+        for (segment, blocks) in segments.iter().enumerate() {
+            let segment_bytes = blocks.iter().map(|&(bytes, _)| bytes).sum();
+            allocator.segments.push(segment_bytes);
+            let mut place = Place { segment, offset: 0 };
+            for &(bytes, is_free) in blocks {
+                allocator.blocks.insert(place, Block { bytes, is_free });
+                if is_free {
+                    allocator.free.insert((segment_bytes == SMALL_SEGMENT_BYTES, bytes, place));
+                } else {
+                    allocator.in_use_bytes += bytes;
+                }
+                place.offset += bytes;
+            }
+        }
+        allocator
+    }
+
     /// Takes a block of at least `bytes`.
     pub fn allocate(&mut self, bytes: u64) -> Answer {
         let bytes = bytes.max(1).next_multiple_of(ROUND_BYTES);
@@ -177,6 +199,31 @@ mod tests {
         allocator.release(places[2]);
         assert_eq!(allocator.allocate(1 << 20), Answer { place: places[1], new_segment_bytes: None });
         assert_eq!(allocator.allocate(512), Answer { place: Place { segment: 1, offset: 0 }, new_segment_bytes: Some(2 << 20) });
+    }
+
+    #[test]
+    fn the_requests_of_a_recorded_snapshot_get_the_places_that_pytorch_gave_them() {
+        let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok()).expect("a number");
+        let (mut segments, mut requests) = (Vec::new(), Vec::new());
+        for line in include_str!("../../tests/data/caching/medium_256_inference.txt").lines() {
+            match line.strip_prefix("segment ") {
+                Some(blocks) => segments.push(blocks.split(' ').map(|block| (number(block.get(1..)), block.starts_with('-'))).collect()),
+                None => requests.push(line.split(' ')),
+            }
+        }
+        let mut allocator = CachingAllocator::with_segments(&segments);
+        let reserved = allocator.reserved_bytes();
+        assert_eq!(reserved, 1_864_368_128, "what the snapshot says is reserved");
+        for mut words in requests {
+            let bytes = (words.next() == Some("+")).then(|| number(words.next()));
+            let segment = usize::try_from(number(words.next())).expect("small");
+            let place = Place { segment, offset: number(words.next()) };
+            match bytes {
+                Some(bytes) => assert_eq!(allocator.allocate(bytes), Answer { place, new_segment_bytes: None }),
+                None => allocator.release(place),
+            }
+        }
+        assert_eq!(allocator.reserved_bytes(), reserved);
     }
 
     #[test]

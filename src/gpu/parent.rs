@@ -51,6 +51,9 @@ impl ChildCommand {
         let mut command = Command::new(&self.program);
         command.args(arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl+C is for the parent, which asks the child to stop in order; a child whose parent is gone stops by itself.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
     }
 }
@@ -103,7 +106,10 @@ pub fn run_in_child(
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                record.error = Some(running.last_words());
+                match cancelled_at {
+                    Some(_) => record.outcome = Outcome::Cancelled,
+                    None => record.error = Some(running.last_words()),
+                }
                 return record;
             }
         }

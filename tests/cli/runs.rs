@@ -107,6 +107,28 @@ fn a_run_that_is_cancelled_exits_with_7() {
     assert!(run.code == 7 && run.stdout.contains("cancelled"), "{}: {}{}", run.code, run.stdout, run.stderr);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_stops_a_run_in_order() {
+    use std::io::Read as _;
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let args = ["run", &small(), "--device", "cpu", "--iterations", "4000000000"];
+    let mut running =
+        crate::program::command(folder, &args).stdout(std::process::Stdio::piped()).spawn().expect("the program was built with this test");
+    let pid = running.id().to_string();
+    // A signal that comes before the handler is set would end the program at once, so its child is waited for.
+    let has_child = || std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).is_ok_and(|children| !children.trim().is_empty());
+    while !has_child() && running.try_wait().expect("it can be asked").is_none() {
+        std::thread::yield_now();
+    }
+    let sent = std::process::Command::new("kill").args(["-INT", &pid]).status().expect("a system has `kill`");
+    assert!(sent.success());
+    let mut text = String::new();
+    running.stdout.take().expect("piped").read_to_string(&mut text).expect("text");
+    assert_eq!(running.wait().expect("it ends").code(), Some(7), "{text}");
+    assert!(text.contains("cancelled"), "{text}");
+}
+
 #[test]
 fn a_gpu_without_a_driver_exits_with_5_and_says_what_would_help() {
     let absent = ["--gpu-lib", "/nowhere/libcuda.so"];
