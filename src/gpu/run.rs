@@ -39,7 +39,7 @@ pub fn run(
             gone.set(true);
         }
     };
-    let mut run = Run { program, options, execution: Execution::new(program, &should_stop), baseline: None, noise_bytes: 0, n_findings: 0 };
+    let mut run = Run { program, options, execution: Execution::new(program, &should_stop), baseline_used: 0, noise_bytes: 0, n_findings: 0 };
     let outcome = match before.map_err(Stop::from).and_then(|before| run.everything(device, before, &mut send)) {
         Ok(outcome) => outcome,
         Err(Stop::Cancelled) => Outcome::Cancelled,
@@ -70,8 +70,8 @@ struct Run<'a> {
     program: &'a Program,
     options: &'a RunOptions,
     execution: Execution<'a>,
-    /// Memory before the first regime, after everything that all regimes need.
-    baseline: Option<MemoryInfo>,
+    /// Memory in use before the present regime, after everything that all regimes need, bytes.
+    baseline_used: u64,
     noise_bytes: u64,
     n_findings: u64,
 }
@@ -127,7 +127,6 @@ impl Run<'_> {
             (least, most) = (least.min(used), most.max(used));
         }
         self.noise_bytes = most - least;
-        self.baseline = Some(baseline);
         let own_bytes = baseline.used_bytes.saturating_sub(before.used_bytes);
         send(&Event::Device { device: device.description().clone(), baseline, own_bytes, noise_bytes: self.noise_bytes });
         Ok(())
@@ -167,6 +166,8 @@ impl Run<'_> {
         }
         send(&Event::RegimeStart { regime, predicted_peak_bytes });
         device.prepare_reports(self.execution.n_reports())?;
+        // What the regime before has given back may still be held, by the driver or by the process's own allocator.
+        self.baseline_used = device.memory()?.used_bytes;
         let mut placement = Placement::new(self.program, regime);
         let result = self.run_regime(device, &mut placement, &mut report, send);
         let ended = placement.end(device);
@@ -217,7 +218,7 @@ impl Run<'_> {
 
     /// The first iteration: after every step the run waits and reads every counter.
     fn trace(&mut self, device: &mut dyn Device, placement: &mut Placement, report: &mut RegimeReport, send: &mut Send<'_>) -> Result<(), Stop> {
-        let baseline_used = self.baseline.map_or(0, |baseline| baseline.used_bytes);
+        let baseline_used = self.baseline_used;
         let mut most = Held { n_blocks: placement.n_blocks, kept_bytes: 0 };
         if report.regime == Regime::ArenaGraph {
             device.replay()?;
@@ -391,12 +392,12 @@ fn difference(kind: DeviceKind, report: &RegimeReport, most: Held, noise_bytes: 
     let others = rest.clamp(-signed(noise_bytes), signed(noise_bytes));
     let unexplained = rest - others;
     let mut parts = Vec::new();
-    for (bytes, name) in [
-        (kept, "kept by the pool"),
-        (granularity, if granularity < 0 { "not touched, or inside memory that is already held" } else { "granularity of the device's memory" }),
-        (others, "other programs"),
-        (unexplained, "unexplained"),
-    ] {
+    let granularity_name = match kind {
+        _ if granularity < 0 => "not touched, or inside memory that is already held",
+        DeviceKind::Cpu => "pages and the process's own allocator",
+        DeviceKind::Gpu | DeviceKind::Simulated => "granularity of the device's memory",
+    };
+    for (bytes, name) in [(kept, "kept by the pool"), (granularity, granularity_name), (others, "other programs"), (unexplained, "unexplained")] {
         if bytes != 0 {
             let sign = if bytes < 0 { "−" } else { "" };
             parts.push(format!("{sign}{} {name}", binary(bytes.unsigned_abs())));
