@@ -10,8 +10,8 @@ use arenascope_planner::prepare::PrepareSettings;
 use arenascope_planner::solve::{AUTO, Share, SolveOptions};
 use arenascope_planner::units::{Align, parse_bytes};
 
-use crate::cli_run_request::{RunRequest, run_request};
 use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg, ThemeArg, ViewArg};
+use crate::cli_run_request::{RunRequest, run_request};
 
 /// A command line that is well formed but makes no sense; exit code 2.
 #[derive(Debug, PartialEq, Eq)]

@@ -155,7 +155,7 @@ pub trait Device {
     /// # Errors
     /// No pools.
     fn pool_counters(&mut self) -> Result<PoolCounters, DeviceError>;
-    /// Gives everything that the pool does not use back to the device.
+    /// Gives everything that the pool, or the allocator underneath, does not use back.
     ///
     /// # Errors
     /// The device refuses.

@@ -35,7 +35,7 @@ pub struct Finding {
     pub step: Option<usize>,
     /// The op that had written it; empty if it was there before step 0.
     pub producer: String,
-    /// Words that differed, over all checked iterations.
+    /// Words that differed, per checked iteration, rounded up.
     pub words_wrong: u64,
     /// Words of the tensor.
     pub words: u64,
@@ -50,13 +50,25 @@ pub struct Finding {
 }
 
 /// The findings of one regime, from the device's reports: first one per check, then one per gap.
-pub(crate) fn findings(program: &Program, regime: Regime, checks: &[Check], gaps: &[(u64, u64)], reports: &[WordReport]) -> Vec<Finding> {
+///
+/// Checks have been made in so many `iterations`, gaps were looked at once.
+pub(crate) fn findings(
+    program: &Program,
+    regime: Regime,
+    (checks, gaps): (&[Check], &[(u64, u64)]),
+    reports: &[WordReport],
+    iterations: u32,
+) -> Vec<Finding> {
     let (of_checks, of_gaps) = reports.split_at(checks.len().min(reports.len()));
     let reads = checks.iter().zip(of_checks).filter(|(_, report)| report.n_wrong > 0);
-    let mut found: Vec<Finding> = reads.map(|(check, report)| wrong_read(program, regime, *check, *report)).collect();
+    let mut found: Vec<Finding> = reads.map(|(check, report)| wrong_read(program, regime, *check, per_iteration(*report, iterations))).collect();
     let canaries = gaps.iter().zip(of_gaps).filter(|(_, report)| report.n_wrong > 0);
     found.extend(canaries.map(|(&gap, report)| wrong_gap(program, regime, gap, *report)));
     found
+}
+
+fn per_iteration(report: WordReport, iterations: u32) -> WordReport {
+    WordReport { n_wrong: report.n_wrong.div_ceil(iterations.max(1)), ..report }
 }
 
 fn wrong_bytes(report: WordReport, bytes: u64) -> (u64, u64) {

@@ -262,7 +262,7 @@ impl Run<'_> {
 
     fn find(&mut self, device: &mut dyn Device, regime: Regime, send: &mut Send<'_>) -> Result<(), Stop> {
         let reports = device.reports()?;
-        let found = findings(self.program, regime, &self.execution.checks, &self.execution.gaps, &reports);
+        let found = findings(self.program, regime, (&self.execution.checks, &self.execution.gaps), &reports, self.options.checked_iterations);
         self.n_findings += found.len() as u64;
         for finding in found.into_iter().take(MAX_FINDINGS) {
             send(&Event::Finding(finding));

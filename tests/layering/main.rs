@@ -85,7 +85,8 @@ fn only_devices_know_the_driver() {
         assert_eq!(lists_any(&dependencies(package), &["cudarc"]), [""; 0], "{package}");
     }
     let entries = std::fs::read_dir(root().join("src")).expect("src is part of the repository");
-    let own = entries.map(|entry| entry.expect("src can be listed").path()).filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let own =
+        entries.map(|entry| entry.expect("src can be listed").path()).filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     for file in own.chain(files(&root().join("src/planner"), "rs")).chain(files(&root().join("src/formats"), "rs")) {
         assert!(!text(&file).contains("cudarc") && !text(&file).contains("libloading"), "{} knows the driver", file.display());
     }
