@@ -14,7 +14,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// directory.
 #[derive(Parser, Debug)]
 #[command(name = "arenascope", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
-#[command(after_help = "Exit codes: 0 done; 1 the run failed, the plan is invalid or does not fit; 2 wrong usage.")]
+#[command(after_help = "Exit codes: 0 done; 1 the run failed, the plan is invalid or does not fit; 2 wrong usage.
+`run` adds 3 a tensor was clobbered, 4 does not fit, 5 no usable device, 6 device error, 7 cancelled.")]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -145,6 +146,27 @@ pub(crate) enum Command {
         #[arg(short, long, value_name = "OUT")]
         output: Option<PathBuf>,
     },
+    /// Execute the plan on a device, check every read, and print measured memory against planned.
+    Run(Box<RunArgs>),
+    /// Say which devices can run a plan, or why none can.
+    Devices {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+        /// A driver library to use in place of the installed one.
+        #[arg(long, value_name = "PATH", hide = true)]
+        gpu_lib: Option<PathBuf>,
+    },
+    /// The child process of a run: reads a request, opens the device, writes events.
+    #[command(hide = true)]
+    RunGpu,
+    /// The child process of `devices`.
+    #[command(hide = true)]
+    GpuInfo {
+        /// A driver library to use in place of the installed one.
+        #[arg(long, value_name = "PATH")]
+        gpu_lib: Option<PathBuf>,
+    },
     /// Write a synthetic planning problem as CSV.
     Generate {
         /// What the lifetimes look like.
@@ -172,6 +194,57 @@ pub(crate) struct PlanArgs {
     pub(crate) problem: ProblemArgs,
     #[command(flatten)]
     pub(crate) solve: SolveArgs,
+}
+
+/// What `run` takes.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The file to plan.
+    pub(crate) file: PathBuf,
+    /// Run this plan, as written by `export -o PLAN.json`, in place of making one.
+    #[arg(long = "plan", value_name = "PLAN")]
+    pub(crate) plan_file: Option<PathBuf>,
+    /// Where to run: `cpu`, `gpu`, `gpu:1`; `auto` is the first GPU that works, else the CPU.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: String,
+    /// Ways of getting memory to compare, separated by commas [default: all]: all-live, per-tensor, pool, caching, arena, arena-graph.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) regimes: Option<String>,
+    /// Iterations that are checked, at least 1.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) checks: u32,
+    /// Iterations that are timed per regime; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) iterations: u32,
+    /// The most memory that a regime may take, such as 8GiB [default: half of what is free].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) budget: Option<String>,
+    /// Multiply all sizes and offsets; `auto` makes the arena at least 256 MiB.
+    #[arg(long, value_name = "K", default_value = "1")]
+    pub(crate) scale: String,
+    /// Look at the arena's own bytes after every step.
+    #[arg(long)]
+    pub(crate) footprint: bool,
+    /// Break the plan on purpose: overlap, too-small, early-free, in-place or view.
+    #[arg(long, value_name = "BUG")]
+    pub(crate) plant: Option<String>,
+    /// Cancel the run after so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) stop_after: Option<f64>,
+    /// End the run if the device says nothing for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub(crate) watchdog: f64,
+    /// Save the recorded run (.json).
+    #[arg(short, long, value_name = "RUN.json")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the recorded run as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A driver library to use in place of the installed one.
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub(crate) gpu_lib: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
 }
 
 /// What a reader needs to know beside the file.

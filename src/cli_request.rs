@@ -11,6 +11,7 @@ use arenascope_planner::solve::{AUTO, Share, SolveOptions};
 use arenascope_planner::units::{Align, parse_bytes};
 
 use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg, ThemeArg, ViewArg};
+use crate::cli_run_request::{RunRequest, run_request};
 use crate::cli_sweep::Range;
 
 /// A command line that is well formed but makes no sense; exit code 2.
@@ -94,6 +95,10 @@ pub(crate) enum Request {
     Render { file: PathBuf, job: Job, picture: Picture },
     Export { file: PathBuf, job: Job, kind: ExportKind, output: PathBuf },
     Sweep { file: PathBuf, job: Job, range: Range, json: bool, output: Option<PathBuf> },
+    Run(Box<RunRequest>),
+    Devices { json: bool, gpu_lib: Option<PathBuf> },
+    RunGpu,
+    GpuInfo { gpu_lib: Option<PathBuf> },
     Generate { kind: Kind, n: usize, seed: u64, output: PathBuf },
 }
 
@@ -131,12 +136,16 @@ impl TryFrom<CommandLine> for Request {
                 }
                 Self::Sweep { file, job: job(plan)?, range, json, output }
             }
+            Some(Command::Run(args)) => Self::Run(Box::new(run_request(*args)?)),
+            Some(Command::Devices { json, gpu_lib }) => Self::Devices { json, gpu_lib },
+            Some(Command::RunGpu) => Self::RunGpu,
+            Some(Command::GpuInfo { gpu_lib }) => Self::GpuInfo { gpu_lib },
             Some(Command::Generate { kind, n, seed, output }) => Self::Generate { kind: generated_kind(kind), n, seed, output },
         })
     }
 }
 
-fn job(args: PlanArgs) -> Result<Job, UsageError> {
+pub(crate) fn job(args: PlanArgs) -> Result<Job, UsageError> {
     let strategy = args.strategy.unwrap_or_else(|| AUTO.to_owned());
     Ok(Job { read: read_options(&args.read)?, prepare: settings(&args.problem)?, strategy, run: limits(&args.solve)? })
 }
@@ -179,7 +188,7 @@ fn settings(args: &ProblemArgs) -> Result<PrepareSettings, UsageError> {
     Ok(overrides(args)?.over(PrepareSettings::default()))
 }
 
-fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
+pub(crate) fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
     let positive = |option: &str, text: &Option<String>| {
         let bytes = text.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("{option}: {message}")))?;
         if bytes == Some(0) { Err(UsageError(format!("{option}: must be at least 1 byte"))) } else { Ok(bytes) }
@@ -265,7 +274,7 @@ fn export_kind(output: &std::path::Path) -> Result<ExportKind, UsageError> {
     }
 }
 
-fn extension(path: &std::path::Path) -> String {
+pub(crate) fn extension(path: &std::path::Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 

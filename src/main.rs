@@ -7,6 +7,7 @@ mod cli_args;
 mod cli_bench;
 mod cli_check;
 mod cli_compare;
+mod cli_devices;
 mod cli_export;
 mod cli_find;
 mod cli_inspect;
@@ -17,6 +18,9 @@ mod cli_plan;
 mod cli_print;
 mod cli_report;
 mod cli_request;
+mod cli_run;
+mod cli_run_report;
+mod cli_run_request;
 mod cli_sweep;
 mod cli_window;
 

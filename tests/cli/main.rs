@@ -3,6 +3,7 @@
 mod plan_files;
 mod program;
 mod reports;
+mod runs;
 mod samples;
 mod traces;
 mod usage;
