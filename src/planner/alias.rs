@@ -190,13 +190,7 @@ fn join_views(graph: &Graph, schedule: &Schedule, groups: &mut Groups) -> Vec<Jo
     joins
 }
 
-fn join_in_place(
-    graph: &Graph,
-    schedule: &Schedule,
-    groups: &mut Groups,
-    joins: &mut Vec<Join>,
-    may_take: &dyn Fn(OpId, TensorId) -> bool,
-) {
+fn join_in_place(graph: &Graph, schedule: &Schedule, groups: &mut Groups, joins: &mut Vec<Join>, may_take: &dyn Fn(OpId, TensorId) -> bool) {
     for &id in schedule.order() {
         let step = schedule.step_of(id);
         let pairs = in_place_pairs(graph.op(id));

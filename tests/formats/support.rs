@@ -73,7 +73,7 @@ pub(crate) fn graph(workload: &Workload) -> &Graph {
 
 /// The problem with alignment 1.
 pub(crate) fn prepared(workload: &Arc<Workload>, in_place: bool, io: Io) -> Prepared {
-    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None })
+    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, ..PrepareSettings::default() })
         .expect("a problem that adds up")
 }
 

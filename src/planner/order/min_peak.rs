@@ -6,7 +6,7 @@
 //! valley of live bytes and takes the lowest way. The local search moves a block of one to eight ops, more often near
 //! the peak, and keeps what is not worse: first the peak, then the number of steps at the peak.
 //! Guarantee: topological, never a higher peak than the file's order, the same for a seed; not the lowest peak.
-//! Time: the greedy walk O(ops · candidates · depth), the search [`SEARCH_BUDGET`] simulated ops; space O(reads).
+//! Time: the greedy walk O(ops · candidates · depth), the search at most 20 million simulated ops; space O(reads).
 //! Source: looking ahead to the valley follows Liu, "An application of generalized tree pebbling to sparse matrix
 //! factorization", DOI 10.1137/0608031; the moves are the project's own.
 //!
@@ -22,8 +22,11 @@ use crate::control::{Control, Progress};
 use crate::ids::OpId;
 use crate::links::OpLinks;
 
-/// Ops simulated by the local search: about a third of a second.
+/// Ops simulated by the local search at most: about a third of a second.
 const SEARCH_BUDGET: u64 = 20_000_000;
+
+/// Moves that the local search tries per op at most; a small graph is soon exhausted. Chosen by eye.
+const MOVES_PER_OP: u64 = 1_000;
 
 /// Candidates of a greedy step from which the walk looks ahead; chosen by eye.
 const MAX_CANDIDATES: usize = 12;
@@ -56,11 +59,7 @@ pub(super) fn min_peak(links: &OpLinks, model: &LiveModel, file: &[OpId], enough
             }
         }
     }
-    if best.peak_bytes > enough_bytes {
-        Search::new(links, model, best.order, seed).run(enough_bytes, control)
-    } else {
-        best
-    }
+    if best.peak_bytes > enough_bytes { Search::new(links, model, best.order, seed).run(enough_bytes, control) } else { best }
 }
 
 /// `None` if stopped.
@@ -134,7 +133,9 @@ impl<'m> Search<'m> {
             step_of[op.index()] = step;
         }
         let rng = fastrand::Rng::with_seed(seed);
-        let mut search = Self { links, model, order, step_of, quality: (0, 0), peak_steps: Vec::new(), rng, looks_left: SEARCH_BUDGET };
+        let n = order.len() as u64;
+        let looks_left = SEARCH_BUDGET.min(n * n * MOVES_PER_OP);
+        let mut search = Self { links, model, order, step_of, quality: (0, 0), peak_steps: Vec::new(), rng, looks_left };
         search.measure();
         search
     }

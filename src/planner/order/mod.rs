@@ -144,9 +144,13 @@ fn search(graph: &Graph, order: Order, file: &Schedule, settings: OrderSettings,
     }
     match exact::exact(&links, &model, found, bound_bytes, control) {
         Exact::Proved(found) => (found, true, None),
-        Exact::Stopped(found) => (found, false, Some("order exact: stopped before the lowest peak was proved; the best order so far is used".to_owned())),
+        Exact::Stopped(found) => {
+            (found, false, Some("order exact: stopped before the lowest peak was proved; the best order so far is used".to_owned()))
+        }
         Exact::Limit(found, n_sets) => {
-            let note = format!("order exact: the graph is too wide, {n_sets} sets of ops were not enough; the best order so far is used, perhaps not the lowest");
+            let note = format!(
+                "order exact: the graph is too wide, {n_sets} sets of ops were not enough; the best order so far is used, perhaps not the lowest"
+            );
             (found, false, Some(note))
         }
     }

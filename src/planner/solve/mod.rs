@@ -2,6 +2,7 @@
 //!
 //! A strategy gets a [`Problem`] (and the graph, if there is one) and gives a [`Plan`]; none of them checks itself.
 
+mod apart_floor;
 mod article_printed;
 mod auto;
 mod first_fit;
@@ -16,7 +17,7 @@ mod skyline;
 mod slots_by_birth;
 mod slots_by_size;
 
-use crate::bounds::peak_live_bytes;
+use crate::bounds::lower_bound_bytes;
 use crate::control::Control;
 use crate::plan::{Plan, Status};
 use crate::prepare::GraphContext;
@@ -103,6 +104,9 @@ pub enum SolveError {
 /// The name that stands for the best of all safe strategies.
 pub const AUTO: &str = "auto";
 
+/// The strategies that honour [`Problem::kept_apart`]; the others refuse such a problem.
+const KEEPS_APART: [&str; 5] = ["naive", "first-fit", "greedy-size", "slots-by-size", "lowest-floor"];
+
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
@@ -139,7 +143,7 @@ pub fn solve(
     options: &SolveOptions,
     control: &Control<'_>,
 ) -> Result<Plan, SolveError> {
-    let request = Request { problem, context, options, control, bound_bytes: peak_live_bytes(problem).0 };
+    let request = Request { problem, context, options, control, bound_bytes: lower_bound_bytes(problem) };
     if strategy == AUTO {
         return auto::run(&request);
     }
@@ -162,6 +166,10 @@ pub(crate) struct Request<'a> {
 
 impl Request<'_> {
     fn run(&self, strategy: &Strategy) -> Result<Plan, SolveError> {
+        if self.problem.kept_apart().is_some() && !KEEPS_APART.contains(&strategy.name) {
+            let because = "it decides by lifetimes alone, and here more buffers are kept apart (see --parallel)";
+            return Err(SolveError::Unsupported { strategy: strategy.name, because });
+        }
         let mut plan = (strategy.run)(self)?;
         if strategy.is_safe && plan.arena_bytes == self.bound_bytes {
             plan.status = Status::Optimal;
