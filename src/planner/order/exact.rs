@@ -7,7 +7,7 @@
 //! bound over single ops meets that order, nothing is searched at all.
 //! Guarantee: the lowest peak, or the answer that there are too many sets.
 //! Time O(sets · (ops + reads)), space O(sets · ops / 8); at most [`MAX_SETS`] sets, [`MAX_SET_BYTES`] and
-//! [`MAX_LOOKS`] simulated ops.
+//! [`MAX_LOOKS`] ops looked at.
 //! Source: Held and Karp's recursion over sets (DOI 10.1137/0110015) in the order of Dijkstra; for memory of neural
 //! graphs Ahn et al., "Ordering Chaos", arXiv 2003.02369.
 //!
@@ -32,8 +32,8 @@ pub const MAX_SETS: usize = 1_000_000;
 /// The most memory for sets, bytes.
 pub const MAX_SET_BYTES: usize = 256 << 20;
 
-/// The most ops that are simulated: five to ten seconds.
-pub const MAX_LOOKS: u64 = 200_000_000;
+/// The most ops that are looked at: three to six seconds.
+pub const MAX_LOOKS: u64 = 60_000_000;
 
 /// How the search ended.
 #[derive(Clone, Debug)]
@@ -140,7 +140,6 @@ impl<'m> Sets<'m> {
             walk.run(op);
         }
         let begin = walk.n_done();
-        self.n_looks += begin as u64 + 64;
         for op in walk.ready().to_vec() {
             let during = walk.preview(op).during;
             if during >= self.best.peak_bytes {
@@ -148,11 +147,11 @@ impl<'m> Sets<'m> {
             }
             walk.run(op);
             let peak_bytes = peak_bytes.max(during);
-            walk.run_free(peak_bytes, usize::MAX);
-            self.n_looks += 4 * (walk.n_done() - begin) as u64;
+            walk.run_free(peak_bytes, usize::MAX, usize::MAX);
             self.keep(&walk, way, begin, peak_bytes);
             walk.take_back_to(begin);
         }
+        self.n_looks += walk.n_looks + 64;
     }
 
     /// Notes the set that `walk` reached, unless a way to it with no higher peak is known.

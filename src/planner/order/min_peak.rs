@@ -6,7 +6,7 @@
 //! valley of live bytes and takes the lowest way. The local search moves a block of one to eight ops, more often near
 //! the peak, and keeps what is not worse: first the peak, then the number of steps at the peak.
 //! Guarantee: topological, never a higher peak than the file's order, the same for a seed; not the lowest peak.
-//! Time: the greedy walk O(ops · candidates · depth), the search at most 20 million simulated ops; space O(reads).
+//! Time: the greedy walk O(ops · candidates · depth), the search at most 5 million simulated ops; space O(reads).
 //! Source: looking ahead to the valley follows Liu, "An application of generalized tree pebbling to sparse matrix
 //! factorization", DOI 10.1137/0608031; the moves are the project's own.
 //!
@@ -23,7 +23,16 @@ use crate::ids::OpId;
 use crate::links::OpLinks;
 
 /// Ops simulated by the local search at most: about a third of a second.
-const SEARCH_BUDGET: u64 = 20_000_000;
+const SEARCH_BUDGET: u64 = 5_000_000;
+
+/// Ops looked at by the greedy walk, after which it looks ahead no more: about a second.
+const LOOK_BUDGET: u64 = 20_000_000;
+
+/// Ops that may run next which a look ahead looks at for a free one; chosen by eye.
+const MAX_WIDTH: usize = 16;
+
+/// The same where nothing is tried out: the widest graphs are looked at in part. Chosen by eye.
+const MAX_FREE_WIDTH: usize = 1_024;
 
 /// Moves that the local search tries per op at most; a small graph is soon exhausted. Chosen by eye.
 const MOVES_PER_OP: u64 = 1_000;
@@ -66,7 +75,7 @@ pub(super) fn min_peak(links: &OpLinks, model: &LiveModel, file: &[OpId], enough
 fn greedy(links: &OpLinks, model: &LiveModel, control: &Control<'_>) -> Option<Vec<OpId>> {
     let mut walk = Walk::new(links, model);
     loop {
-        walk.run_free(walk.peak_bytes(), usize::MAX);
+        walk.run_free(walk.peak_bytes(), usize::MAX, MAX_FREE_WIDTH);
         let mut candidates: Vec<((u64, u64), OpId)> = walk.ready().iter().map(|&op| (step_key(&walk, op), op)).collect();
         if candidates.is_empty() {
             return Some(walk.order());
@@ -75,7 +84,8 @@ fn greedy(links: &OpLinks, model: &LiveModel, control: &Control<'_>) -> Option<V
             return None;
         }
         candidates.sort_unstable();
-        candidates.truncate(MAX_CANDIDATES);
+        walk.n_looks += candidates.len() as u64;
+        candidates.truncate(if walk.n_looks < LOOK_BUDGET { MAX_CANDIDATES } else { 1 });
         let best = candidates.into_iter().map(|(_, op)| (look_ahead(&mut walk, links, op), op)).min();
         if let Some((_, op)) = best {
             walk.run(op);
@@ -95,7 +105,7 @@ fn look_ahead(walk: &mut Walk<'_>, links: &OpLinks, op: OpId) -> (u64, u64) {
     walk.run(op);
     let mut valley = (walk.peak_bytes(), walk.live_bytes());
     while walk.n_done() - begin < MAX_DEPTH {
-        walk.run_free(walk.peak_bytes(), MAX_DEPTH - (walk.n_done() - begin));
+        walk.run_free(walk.peak_bytes(), MAX_DEPTH - (walk.n_done() - begin), MAX_WIDTH);
         last = walk.order_since(walk.n_done() - 1).first().copied().unwrap_or(last);
         if walk.live_bytes() < valley.1 && walk.peak_bytes() == valley.0 {
             valley.1 = walk.live_bytes();

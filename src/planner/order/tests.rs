@@ -107,7 +107,7 @@ fn a_step_that_is_taken_back_leaves_no_trace() {
         let model = LiveModel::new(&graph, &file, settings.alias, settings.align);
         let mut walk = walk::Walk::new(&links, &model);
         for (n, &op) in file.order().iter().enumerate() {
-            walk.run_free(u64::MAX, 3);
+            walk.run_free(u64::MAX, 3, usize::MAX);
             walk.take_back_to(n);
             walk.run(op);
         }

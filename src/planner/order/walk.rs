@@ -4,9 +4,6 @@ use super::live::{LiveModel, LiveState, StepBytes};
 use crate::ids::OpId;
 use crate::links::OpLinks;
 
-/// Ops that may run next which are looked at for a free one; wider graphs are looked at in part. Chosen by eye.
-const MAX_LOOKS: usize = 512;
-
 /// Some ops have run.
 pub(super) struct Walk<'m> {
     links: &'m OpLinks,
@@ -17,6 +14,8 @@ pub(super) struct Walk<'m> {
     ready: Vec<OpId>,
     done: Vec<Done>,
     peak_bytes: u64,
+    /// Ops looked at or run so far: what the work is counted in.
+    pub(super) n_looks: u64,
 }
 
 /// What it takes to take a step back.
@@ -31,7 +30,7 @@ impl<'m> Walk<'m> {
     pub(super) fn new(links: &'m OpLinks, model: &'m LiveModel) -> Self {
         let missing: Vec<u32> = links.before.iter().map(|before| u32::try_from(before.len()).expect("ops have 32-bit ids")).collect();
         let ready = (0..missing.len()).filter(|&op| missing[op] == 0).map(OpId::new).collect();
-        Self { links, live: LiveState::new(model), missing, ready, done: Vec::new(), peak_bytes: 0 }
+        Self { links, live: LiveState::new(model), missing, ready, done: Vec::new(), peak_bytes: 0, n_looks: 0 }
     }
 
     pub(super) fn ready(&self) -> &[OpId] {
@@ -66,6 +65,7 @@ impl<'m> Walk<'m> {
 
     /// Runs an op that is ready.
     pub(super) fn run(&mut self, op: OpId) {
+        self.n_looks += 1;
         let at = self.ready.binary_search(&op).expect("only ready ops run");
         self.ready.remove(at);
         let (live_bytes, peak_bytes) = (self.live.live_bytes, self.peak_bytes);
@@ -104,16 +104,18 @@ impl<'m> Walk<'m> {
     /// Runs up to `max` ops that cost nothing: no step above `bound_bytes`, and no more live bytes afterwards.
     ///
     /// Running such an op at once is never worse: whatever follows holds at most what it held without it, and finds at
-    /// least the same inputs to write over.
-    pub(super) fn run_free(&mut self, bound_bytes: u64, max: usize) {
+    /// least the same inputs to write over. Only the first `width` ops that may run next are looked at each time.
+    pub(super) fn run_free(&mut self, bound_bytes: u64, max: usize, width: usize) {
         for _ in 0..max {
             let live_bytes = self.live.live_bytes;
-            let is_free = |op: OpId| {
-                let step = self.preview(op);
-                step.during <= bound_bytes && step.after <= live_bytes
+            let is_free = |step: StepBytes| step.during <= bound_bytes && step.after <= live_bytes;
+            let looked_at = &self.ready[..self.ready.len().min(width)];
+            let Some(at) = looked_at.iter().position(|&op| is_free(self.live.preview(op))) else {
+                self.n_looks += looked_at.len() as u64;
+                return;
             };
-            let Some(op) = self.ready.iter().copied().take(MAX_LOOKS).find(|&op| is_free(op)) else { return };
-            self.run(op);
+            self.n_looks += at as u64 + 1;
+            self.run(self.ready[at]);
         }
     }
 }
