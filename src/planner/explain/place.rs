@@ -4,7 +4,7 @@
 //! Method: the neighbours of a buffer (live together with it, or kept apart from it) hold ranges of bytes; their union
 //! below its offset is what blocks it, and what is left between is too small for it, or it could go there.
 //! Guarantee: exact, for any plan, valid or not.
-//! Time O(k log k) for k neighbours; all buffers O(conflicts · log live), space O(n).
+//! Time O(n + k log k) for k neighbours; see [`lower_offsets`] for all buffers; space O(n).
 //! Source: the project's own.
 //!
 //! ```text
@@ -15,7 +15,6 @@
 
 use crate::control::Control;
 use crate::ids::BufferId;
-use crate::interval_index::IntervalIndex;
 use crate::lifetimes::Lifetime;
 use crate::plan::Plan;
 use crate::problem::Problem;
@@ -78,15 +77,15 @@ pub struct PlaceReport {
     pub could_be_at: Option<u64>,
 }
 
-/// Explains the place of one buffer. Time O(n) for the index, then O(k log k) for k neighbours.
+/// Explains the place of one buffer. Time O(n + k log k) for k neighbours.
 #[must_use]
 pub fn explain_place(problem: &Problem, plan: &Plan, buffer: BufferId) -> PlaceReport {
     let mut blockers = blockers(problem, plan, buffer);
     blockers.sort_unstable_by_key(|blocker| (blocker.from_byte, blocker.buffer));
     let offset = plan.offset(buffer);
     let bytes = problem.buffer(buffer).bytes;
-    let mut obstacles: Vec<(u64, u64)> = blockers.iter().map(|blocker| (blocker.from_byte, blocker.to_byte)).collect();
-    let could_be_at = lower_fit(problem, &mut obstacles, offset, bytes);
+    let obstacles: Vec<(u64, u64)> = blockers.iter().map(|blocker| (blocker.from_byte, blocker.to_byte)).collect();
+    let could_be_at = lower_fit(problem, &obstacles, offset, bytes);
     let mut below = Vec::new();
     let mut at = 0;
     for run in runs(&blockers, offset) {
@@ -106,37 +105,42 @@ pub fn explain_place(problem: &Problem, plan: &Plan, buffer: BufferId) -> PlaceR
 
 /// The lowest offset of every buffer if nothing else moved, by id; `None` for one that cannot be lower.
 ///
-/// `None` altogether if stopped. Time O(conflicts · log live), space O(n).
+/// Most buffers have no room below them among those live at their birth alone, which are at hand sorted by offset;
+/// only for the others are those born later looked at. `None` altogether if stopped.
+/// Time O(n · live + later births · log), space O(n).
 #[must_use]
 pub fn lower_offsets(problem: &Problem, plan: &Plan, control: &Control<'_>) -> Option<Vec<Option<u64>>> {
-    /// Buffers between two questions whether to stop: about a millisecond.
-    const POLL: usize = 256;
-    let index = IntervalIndex::full(problem);
-    let mut obstacles = Vec::new();
+    let mut births: Vec<BufferId> = problem.ids().collect();
+    births.sort_unstable_by_key(|&id| (problem.buffer(id).lifetime.start, id));
+    let range = |id: BufferId| (plan.offset(id), plan.offset(id).saturating_add(problem.buffer(id).bytes));
     let mut lower = vec![None; problem.n_buffers()];
-    for id in problem.ids() {
-        if id.index().is_multiple_of(POLL) && control.is_stopped() {
+    let mut live: Vec<((u64, u64), BufferId)> = Vec::new();
+    let mut obstacles: Vec<(u64, u64)> = Vec::new();
+    let mut n_born = 0;
+    for born in births.chunk_by(|&one, &two| problem.buffer(one).lifetime.start == problem.buffer(two).lifetime.start) {
+        if control.is_stopped() {
             return None;
         }
-        let (offset, buffer) = (plan.offset(id), problem.buffer(id));
-        if offset == 0 {
-            continue;
+        n_born += born.len();
+        let start = problem.buffer(born[0]).lifetime.start;
+        live.retain(|&(_, id)| problem.buffer(id).lifetime.end > start);
+        for &id in born {
+            let entry = (range(id), id);
+            live.insert(live.partition_point(|other| other < &entry), entry);
         }
-        obstacles.clear();
-        let mut add = |other: BufferId| {
-            let begin = plan.offset(other);
-            if begin < offset && other != id {
-                obstacles.push((begin, begin.saturating_add(problem.buffer(other).bytes)));
+        for &id in born {
+            let (offset, buffer) = (plan.offset(id), problem.buffer(id));
+            obstacles.clear();
+            obstacles.extend(live.iter().take_while(|(range, _)| range.0 < offset).filter(|(_, other)| *other != id).map(|&(range, _)| range));
+            if lower_fit(problem, &obstacles, offset, buffer.bytes).is_none() {
+                continue;
             }
-        };
-        index.visit_live(buffer.lifetime, |other| {
-            add(other);
-            true
-        });
-        if let Some(kept_apart) = problem.kept_apart() {
-            kept_apart.of(id).for_each(add);
+            let later = births[n_born..].iter().take_while(|&&other| problem.buffer(other).lifetime.start < buffer.lifetime.end);
+            let apart = problem.kept_apart().into_iter().flat_map(|kept_apart| kept_apart.of(id));
+            obstacles.extend(later.copied().chain(apart).map(range).filter(|range| range.0 < offset));
+            obstacles.sort_unstable();
+            lower[id.index()] = lower_fit(problem, &obstacles, offset, buffer.bytes);
         }
-        lower[id.index()] = lower_fit(problem, &mut obstacles, offset, buffer.bytes);
     }
     Some(lower)
 }
@@ -185,13 +189,11 @@ fn gap(problem: &Problem, from_byte: u64, to_byte: u64, limit: u64, bytes: u64) 
     }
 }
 
-/// The lowest aligned offset below `offset` at which `bytes` fit between the obstacles that begin below it, which get
-/// sorted.
-fn lower_fit(problem: &Problem, obstacles: &mut [(u64, u64)], offset: u64, bytes: u64) -> Option<u64> {
-    obstacles.sort_unstable();
+/// The lowest aligned offset below `offset` at which `bytes` fit between the obstacles that begin below it, sorted.
+fn lower_fit(problem: &Problem, obstacles: &[(u64, u64)], offset: u64, bytes: u64) -> Option<u64> {
     let align = problem.align();
     let mut at = 0_u64;
-    for &(begin, end) in obstacles.iter() {
+    for &(begin, end) in obstacles {
         if at >= offset {
             return None;
         }

@@ -32,8 +32,8 @@ pub const MAX_SETS: usize = 1_000_000;
 /// The most memory for sets, bytes.
 pub const MAX_SET_BYTES: usize = 256 << 20;
 
-/// The most ops that are looked at: three to six seconds.
-pub const MAX_LOOKS: u64 = 60_000_000;
+/// The most ops that are looked at: two to eight seconds.
+pub const MAX_LOOKS: u64 = 8_000_000;
 
 /// How the search ended.
 #[derive(Clone, Debug)]
