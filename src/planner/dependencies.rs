@@ -2,7 +2,7 @@
 //!
 //! Problem: memory saved is parallelism lost; say how much.
 //! Method: walk the births in time order and keep who held each byte last. A new buffer makes the ops that begin it
-//! wait for all ops that touch the buffers it replaces; earlier holders are waited for through those. An op that
+//! wait for all ops that read the buffers it replaces; earlier holders are waited for through those. An op that
 //! writes in place waits for all that read its input before. Pairs that the graph orders anyway are left out, by a
 //! search back from the waiting op that ends at the step of the op it waits for.
 //! Guarantee: the graph with these edges forbids exactly the runs that the plan forbids; edges that follow from other
@@ -74,12 +74,24 @@ fn waits_for_bytes(context: &GraphContext, problem: &Problem, plan: &Plan) -> Ve
         replaced.dedup();
         let begins = beginners(context, id);
         for &before in replaced.iter().filter(|before| problem.buffer(**before).lifetime.end <= problem.buffer(id).lifetime.start) {
-            for first in context.touching_ops(before) {
+            for first in last_users(context, before) {
                 waits.extend(begins.iter().map(|&second| (second, first)));
             }
         }
     }
     waits
+}
+
+/// Ops that read from a buffer, and those whose result in it nobody reads: all others come before one of them.
+fn last_users(context: &GraphContext, buffer: BufferId) -> Vec<OpId> {
+    let mut users = Vec::new();
+    for &tensor in &context.map.buffers[buffer.index()].tensors {
+        match context.graph.readers(tensor) {
+            [] => users.extend(context.graph.producer(tensor)),
+            readers => users.extend_from_slice(readers),
+        }
+    }
+    users
 }
 
 /// Ops that write into a buffer without having read from it.
