@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use arenascope_planner::order::Order;
 use arenascope_planner::solve::{AUTO, strategies};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -100,6 +101,50 @@ pub(crate) enum Command {
         read: ReadArgs,
         #[command(flatten)]
         problem: ProblemArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare the peaks of all orders in which the ops could run.
+    Orders {
+        /// The model to order.
+        file: PathBuf,
+        #[command(flatten)]
+        read: ReadArgs,
+        #[command(flatten)]
+        problem: ProblemArgs,
+        /// The seed of the search for a low peak [default: 0].
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
+        /// Stop the searches after so many seconds in all and keep the best orders.
+        #[arg(long, value_name = "SECONDS")]
+        time_limit: Option<f64>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say why a buffer is where it is, what the peak is made of, and what would lower it.
+    Explain {
+        /// The file to plan.
+        file: PathBuf,
+        /// What to explain: a tensor's name, #N for a buffer, or @BYTE for a byte of the arena; without it, the peak.
+        #[arg(long, value_name = "NAME|#N|@BYTE")]
+        tensor: Option<String>,
+        /// Explain this plan, as written by `export -o PLAN.json`, instead of making one.
+        #[arg(long = "plan", value_name = "PLAN", conflicts_with = "strategy")]
+        plan_file: Option<PathBuf>,
+        #[command(flatten)]
+        plan: PlanArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare two plans: what moved, grew, appeared, vanished.
+    Diff {
+        /// The plan to start from, as written by `export -o PLAN.json`.
+        old: PathBuf,
+        /// The plan to compare with it.
+        new: PathBuf,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
@@ -280,6 +325,12 @@ pub(crate) struct ProblemArgs {
     /// Whether the arena of the graphs inside an op (If, Loop, Scan) counts as a workspace of that op [default: on].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) subgraphs: Option<SwitchArg>,
+    /// The order in which the ops run [default: file].
+    #[arg(long, value_name = "NAME", value_parser = order_names())]
+    pub(crate) order: Option<String>,
+    /// Which ops must be able to run side by side: off, ancestors, or paths=K for the K longest paths [default: off].
+    #[arg(long, value_name = "off|paths=K|ancestors")]
+    pub(crate) parallel: Option<String>,
 }
 
 /// What decides how a strategy works.
@@ -345,6 +396,10 @@ pub(crate) enum ViewArg {
     Inspector,
     Table,
     Strategies,
+}
+
+fn order_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(Order::ALL.map(|order| PossibleValue::new(order.name()).help(order.summary())))
 }
 
 /// Every strategy with its sentence, so that help and suggestions follow the planner's table.

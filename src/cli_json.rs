@@ -1,5 +1,6 @@
 //! Reports for programs: one object or array, keys in a stable order.
 
+use arenascope_planner::order::Order;
 use arenascope_planner::prepare::Prepared;
 use serde::Serialize;
 
@@ -36,6 +37,14 @@ struct PlanReport<'a> {
     align: u64,
     plan_seconds: f64,
     warnings: Vec<String>,
+    /// The method that ordered the ops; `null` for bare problems and for the order of a plan file.
+    order: Option<&'static str>,
+    order_is_lowest: Option<bool>,
+    parallel: String,
+    /// Pairs of ops that the plan orders and the graph does not.
+    added_edges: Option<u64>,
+    longest_chain_ops: Option<u64>,
+    longest_chain_ops_with_added: Option<u64>,
 }
 
 /// The report of one plan.
@@ -67,6 +76,12 @@ pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned) -> String {
         align: summary.align,
         plan_seconds: planned.seconds,
         warnings: prepared.warnings.iter().map(ToString::to_string).collect(),
+        order: prepared.order.and_then(|order| order.method).map(Order::name),
+        order_is_lowest: prepared.order.map(|order| order.is_lowest),
+        parallel: prepared.settings.parallel.to_string(),
+        added_edges: planned.added.as_ref().map(|added| added.edges.len() as u64),
+        longest_chain_ops: planned.added.as_ref().map(|added| added.chain_ops),
+        longest_chain_ops_with_added: planned.added.as_ref().map(|added| added.chain_ops_with),
     })
 }
 

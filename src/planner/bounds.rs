@@ -15,6 +15,7 @@
 //! ```
 
 use crate::ids::BufferId;
+use crate::kept_apart::KeptApart;
 use crate::problem::Problem;
 
 /// A number of bytes that no plan can go below, and why.
@@ -22,18 +23,28 @@ use crate::problem::Problem;
 pub struct LowerBound {
     /// The bound; 0 without buffers.
     pub bytes: u64,
-    /// The first step that forces it.
+    /// The first step that forces it; where a clique of buffers that are kept apart does, the step of the peak.
     pub step: u64,
-    /// The buffers live at that step, by id; their sizes add up to the bound.
+    /// The buffers live at that step, or those of the clique, by id; their sizes add up to the bound.
     pub buffers: Vec<BufferId>,
 }
 
-/// The largest sum of sizes live at one step.
+/// The largest sum of sizes live at one step; where buffers are kept apart, that of a clique if it is larger.
 #[must_use]
 pub fn lower_bound(problem: &Problem) -> LowerBound {
     let (bytes, step) = peak_live_bytes(problem);
+    if let Some(clique) = problem.kept_apart().map(KeptApart::clique).filter(|clique| clique.bytes > bytes) {
+        return LowerBound { bytes: clique.bytes, step, buffers: clique.buffers.clone() };
+    }
     let buffers = problem.ids().filter(|&id| problem.buffer(id).lifetime.contains(step)).collect();
     LowerBound { bytes, step, buffers }
+}
+
+/// The bytes of [`lower_bound`], without its buffers. Time O(n log n).
+#[must_use]
+pub fn lower_bound_bytes(problem: &Problem) -> u64 {
+    let clique_bytes = problem.kept_apart().map_or(0, |kept_apart| kept_apart.clique().bytes);
+    peak_live_bytes(problem).0.max(clique_bytes)
 }
 
 /// The largest sum of sizes live at one step, and the first step at which it is reached; `(0, 0)` without buffers.

@@ -1,6 +1,9 @@
 //! The planning problem: sizes and lifetimes, an alignment, a capacity. The waist between formats and solvers.
 
+use std::sync::Arc;
+
 use crate::ids::BufferId;
+use crate::kept_apart::KeptApart;
 use crate::lifetimes::Lifetime;
 use crate::units::Align;
 
@@ -42,6 +45,14 @@ pub enum ProblemError {
         /// Its size.
         size_bytes: u64,
     },
+    /// A parallel plan needs to know for every pair of ops which comes first.
+    #[error("{n_ops} ops are more than the {max_ops} for which parallel plans are made; plan it without --parallel")]
+    TooManyOps {
+        /// How many ops the graph has.
+        n_ops: usize,
+        /// For how many there is room.
+        max_ops: usize,
+    },
     /// More buffers than ids.
     #[error("{n_buffers} buffers are more than the {} that can be planned", u32::MAX)]
     TooMany {
@@ -58,6 +69,7 @@ pub struct Problem {
     buffers: Vec<Buffer>,
     align: Align,
     capacity_bytes: Option<u64>,
+    kept_apart: Option<Arc<KeptApart>>,
 }
 
 /// Sums below this stay far from overflow wherever two of them are added.
@@ -88,7 +100,7 @@ impl Problem {
             total = sum;
             buffers.push(Buffer { size_bytes, bytes, lifetime });
         }
-        Ok(Self { buffers, align, capacity_bytes: None })
+        Ok(Self { buffers, align, capacity_bytes: None, kept_apart: None })
     }
 
     /// The same problem with a limit on the arena.
@@ -96,6 +108,20 @@ impl Problem {
     pub fn with_capacity(mut self, capacity_bytes: Option<u64>) -> Self {
         self.capacity_bytes = capacity_bytes;
         self
+    }
+
+    /// The same problem with pairs of buffers that may not share memory although they are never live together.
+    #[must_use]
+    pub fn with_kept_apart(mut self, kept_apart: Arc<KeptApart>) -> Self {
+        assert_eq!(kept_apart.n_buffers(), self.buffers.len(), "the pairs are those of this problem");
+        self.kept_apart = Some(kept_apart);
+        self
+    }
+
+    /// Pairs that may not share memory although they are never live together; `None` where lifetimes decide alone.
+    #[must_use]
+    pub fn kept_apart(&self) -> Option<&KeptApart> {
+        self.kept_apart.as_deref()
     }
 
     /// The buffers, by id.

@@ -1,6 +1,6 @@
 //! The numbers of one plan: what the command line prints and the status bar shows.
 
-use crate::bounds::peak_live_bytes;
+use crate::bounds::{lower_bound_bytes, peak_live_bytes};
 use crate::check::CheckReport;
 use crate::observed::observed_bytes;
 use crate::plan::{Plan, Status};
@@ -64,6 +64,7 @@ pub struct Summary {
 pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summary {
     let problem = &prepared.problem;
     let (peak_live_bytes, peak_step) = peak_live_bytes(problem);
+    let lower_bound_bytes = lower_bound_bytes(problem);
     let valid = report.is_valid();
     let unknown_tensors = prepared.n_unknown();
     // What is not counted might not fit: no claim about the whole.
@@ -74,7 +75,7 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
         buffers: problem.n_buffers() as u64,
         naive_bytes: prepared.naive_bytes,
         peak_live_bytes,
-        lower_bound_bytes: peak_live_bytes,
+        lower_bound_bytes,
         arena_bytes: plan.arena_bytes,
         static_bytes: prepared.static_bytes,
         observed_bytes: observed_bytes(prepared),
@@ -88,7 +89,7 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
         valid,
         slots: plan.n_slots().map(|slots| slots as u64),
         saving: if prepared.naive_bytes == 0 { 0.0 } else { 1.0 - ratio(plan.arena_bytes, prepared.naive_bytes) },
-        gap: if peak_live_bytes == 0 { 0.0 } else { ratio(plan.arena_bytes, peak_live_bytes) - 1.0 },
+        gap: if lower_bound_bytes == 0 { 0.0 } else { ratio(plan.arena_bytes, lower_bound_bytes) - 1.0 },
         align: problem.align().bytes(),
         fits_capacity: problem.capacity_bytes().is_none_or(|capacity| plan.arena_bytes <= capacity),
         peak_step,

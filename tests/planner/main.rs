@@ -1,6 +1,8 @@
 //! Tests of the planner as its users see it: published instances, samples as graphs, both checkers.
 
+mod branches;
 mod checkers;
+mod orders;
 mod published_instances;
 mod random_cases;
 mod runtimes;

@@ -2,6 +2,7 @@
 //!
 //! A strategy gets a [`Problem`] (and the graph, if there is one) and gives a [`Plan`]; none of them checks itself.
 
+mod apart_floor;
 mod article_printed;
 mod auto;
 mod best_fit_decreasing;
@@ -31,7 +32,7 @@ mod tflite_arena;
 
 use std::sync::OnceLock;
 
-use crate::bounds::peak_live_bytes;
+use crate::bounds::lower_bound_bytes;
 use crate::control::Control;
 use crate::interference::n_conflicts;
 use crate::plan::{Plan, Status};
@@ -119,6 +120,9 @@ pub enum SolveError {
 /// The name that stands for the best of all safe strategies.
 pub const AUTO: &str = "auto";
 
+/// The strategies that honour [`Problem::kept_apart`]; the others refuse such a problem.
+const KEEPS_APART: [&str; 5] = ["naive", "first-fit", "greedy-size", "slots-by-size", "lowest-floor"];
+
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
@@ -192,7 +196,7 @@ pub(crate) struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn new(problem: &'a Problem, context: Option<&'a GraphContext>, options: &'a SolveOptions, control: &'a Control<'a>) -> Self {
-        Self { problem, context, options, control, bound_bytes: peak_live_bytes(problem).0, n_conflicts: OnceLock::new() }
+        Self { problem, context, options, control, bound_bytes: lower_bound_bytes(problem), n_conflicts: OnceLock::new() }
     }
 
     /// How many pairs of buffers are live together. Time O(n log n) for the first call.
@@ -207,6 +211,10 @@ impl<'a> Request<'a> {
     }
 
     fn run(&self, strategy: &Strategy) -> Result<Plan, SolveError> {
+        if self.problem.kept_apart().is_some() && !KEEPS_APART.contains(&strategy.name) {
+            let because = "it decides by lifetimes alone, and here more buffers are kept apart (see --parallel)";
+            return Err(SolveError::Unsupported { strategy: strategy.name, because });
+        }
         let mut plan = (strategy.run)(self)?;
         if strategy.is_safe && plan.arena_bytes == self.bound_bytes {
             plan.status = Status::Optimal;

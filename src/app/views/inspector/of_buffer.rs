@@ -124,7 +124,7 @@ fn conflicts(planned: &Planned, id: BufferId) -> Vec<Piece> {
 
 fn overlaps(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     let mine = |fault: &&Violation| match fault {
-        Violation::Overlap { a, b, .. } | Violation::SlotMismatch { a, b, .. } => *a == id || *b == id,
+        Violation::Overlap { a, b, .. } | Violation::SlotMismatch { a, b, .. } | Violation::KeptApart { a, b, .. } => *a == id || *b == id,
         Violation::Misaligned { buffer, .. } | Violation::OutsideArena { buffer, .. } | Violation::SlotTooSmall { buffer, .. } => *buffer == id,
         Violation::WrongCount { .. } => false,
     };
