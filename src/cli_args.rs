@@ -301,7 +301,7 @@ pub(crate) struct ReadArgs {
     pub(crate) dim: Vec<String>,
     /// The device of a memory trace, as the file numbers them (-1 is the host) [default: the one with most events].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) device: Option<i64>,
+    pub(crate) trace_device: Option<i64>,
     /// The size of a tensor whose size the file does not tell, such as mask=4KiB (repeatable).
     #[arg(long, value_name = "NAME=BYTES")]
     pub(crate) bytes: Vec<String>,

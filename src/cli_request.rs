@@ -185,7 +185,7 @@ fn read_options(args: &ReadArgs) -> Result<ReadOptions, UsageError> {
     Ok(ReadOptions {
         dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()?,
         bytes: args.bytes.iter().map(|size| tensor_size(size)).collect::<Result<_, _>>()?,
-        device: args.device,
+        device: args.trace_device,
     })
 }
 

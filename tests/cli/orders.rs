@@ -33,7 +33,7 @@ fn a_plan_is_checked_in_its_own_order() {
     for order in ["file", "depth-first", "breadth-first", "min-peak", "exact"] {
         assert_eq!(run_in(folder.path(), &["export", &path, "-o", "plan.json", "--order", order]).code, 0);
         let checked = run_in(folder.path(), &["check", &path, "plan.json"]);
-        assert_eq!((checked.code, checked.stdout.as_str()), (0, "valid\n"), "{order}: {}", checked.stderr);
+        assert!(checked.code == 0 && checked.stdout.starts_with("valid: "), "{order}: {}{}", checked.stdout, checked.stderr);
     }
     run_in(folder.path(), &["export", &path, "-o", "plan.json", "--order", "depth-first"]);
     let otherwise = run_in(folder.path(), &["check", &path, "plan.json", "--order", "file"]);
@@ -65,7 +65,7 @@ fn parallel_plans_add_no_edges_and_keep_their_mode() {
         assert_eq!((&report["parallel"], &report["longest_chain_ops_with_added"]), (&json!(mode), &json!(6)));
         run_in(folder.path(), &["export", &path, "-o", "plan.json", "--parallel", mode]);
         let checked = run_in(folder.path(), &["check", &path, "plan.json"]);
-        assert_eq!((checked.code, checked.stdout.as_str()), (0, "valid\n"), "{mode}: {}", checked.stderr);
+        assert!(checked.code == 0 && checked.stdout.starts_with("valid: "), "{mode}: {}{}", checked.stdout, checked.stderr);
     }
     run_in(folder.path(), &["export", &path, "-o", "plan.json"]);
     let checked = run_in(folder.path(), &["check", &path, "plan.json", "--parallel", "ancestors"]);

@@ -8,7 +8,7 @@ fn explain(args: &[&str]) -> Value {
     let path = sample("parallel_branches.json");
     let run = run(&[&["explain", path.as_str(), "--json"], args].concat());
     assert_eq!(run.code, 0, "{args:?}: {}", run.stderr);
-    serde_json::from_str(&run.stdout).unwrap()
+    serde_json::from_str(&run.stdout).expect("a JSON report")
 }
 
 #[test]
