@@ -152,7 +152,9 @@ fn join_in_place(graph: &Graph, schedule: &Schedule, groups: &mut Groups, joins:
         let step = schedule.step_of(id);
         let pairs: Vec<(TensorId, TensorId)> = match &op.in_place {
             InPlace::No => continue,
-            InPlace::AnyInput => op.outputs.first().map(|&output| op.inputs.iter().map(move |&input| (input, output))).into_iter().flatten().collect(),
+            InPlace::AnyInput => {
+                op.outputs.first().map(|&output| op.inputs.iter().map(move |&input| (input, output))).into_iter().flatten().collect()
+            }
             InPlace::Pairs(pairs) => pairs.clone(),
         };
         let mut taken: Vec<TensorId> = Vec::new();

@@ -65,8 +65,29 @@ pub enum Dtype {
 impl Dtype {
     /// Every type that has a width.
     pub const SIZED: [Self; 23] = [
-        Self::F64, Self::F32, Self::F16, Self::BF16, Self::F8E4M3, Self::F8E5M2, Self::F8E8M0, Self::F4E2M1, Self::I64, Self::I32, Self::I16, Self::I8,
-        Self::I4, Self::I2, Self::U64, Self::U32, Self::U16, Self::U8, Self::U4, Self::U2, Self::Bool, Self::C64, Self::C128,
+        Self::F64,
+        Self::F32,
+        Self::F16,
+        Self::BF16,
+        Self::F8E4M3,
+        Self::F8E5M2,
+        Self::F8E8M0,
+        Self::F4E2M1,
+        Self::I64,
+        Self::I32,
+        Self::I16,
+        Self::I8,
+        Self::I4,
+        Self::I2,
+        Self::U64,
+        Self::U32,
+        Self::U16,
+        Self::U8,
+        Self::U4,
+        Self::U2,
+        Self::Bool,
+        Self::C64,
+        Self::C128,
     ];
 
     /// Bits of one element; `None` for strings and unknown types.
@@ -152,7 +173,14 @@ pub enum Role {
 impl Role {
     /// All roles, dynamic ones first.
     pub const ALL: [Self; 8] = [
-        Self::Activation, Self::Gradient, Self::Workspace, Self::Parameter, Self::Constant, Self::GraphInput, Self::GraphOutput, Self::OptimizerState,
+        Self::Activation,
+        Self::Gradient,
+        Self::Workspace,
+        Self::Parameter,
+        Self::Constant,
+        Self::GraphInput,
+        Self::GraphOutput,
+        Self::OptimizerState,
     ];
 
     /// The name used in the window and in reports.
@@ -555,9 +583,13 @@ mod tests {
     #[test]
     fn rejects_sizes_that_overflow_and_names_the_op() {
         let t = ids(3);
-        let tensors = vec![tensor("x", 4, Role::GraphInput), tensor("a", u64::MAX / 5, Role::Activation), tensor("b", u64::MAX / 5, Role::Activation)];
+        let tensors =
+            vec![tensor("x", 4, Role::GraphInput), tensor("a", u64::MAX / 5, Role::Activation), tensor("b", u64::MAX / 5, Role::Activation)];
         let ops = vec![op("fine", "Relu", &[t[0]], &[t[1]]), op("huge", "Relu", &[t[1]], &[t[2]])];
-        assert_eq!(Graph::new(parts(tensors, ops)).expect_err("two fifths overflow a quarter"), GraphError::SizeOverflow { op: "huge".into(), tensor: "b".into() });
+        assert_eq!(
+            Graph::new(parts(tensors, ops)).expect_err("two fifths overflow a quarter"),
+            GraphError::SizeOverflow { op: "huge".into(), tensor: "b".into() }
+        );
     }
 
     #[test]

@@ -44,5 +44,7 @@ pub mod replay;
 pub mod schedule;
 pub mod solve;
 pub mod summary;
+#[cfg(any(test, feature = "testing"))]
+pub mod tight_toys;
 pub mod units;
 pub mod workload;

@@ -167,9 +167,11 @@ pub fn holes(problem: &Problem, plan: &Plan, max: usize) -> Vec<Hole> {
             live.insert(live.partition_point(|other| other < &range), range);
         }
         let gaps = gaps(&live, step, &open);
-        closed.extend(open.iter().filter(|hole| gaps.binary_search_by_key(&hole.offset, |gap| gap.offset).map_or(true, |at| gaps[at].lifetime != hole.lifetime)).map(
-            |hole| Hole { lifetime: Lifetime { start: hole.lifetime.start, end: step }, ..*hole },
-        ));
+        closed.extend(
+            open.iter()
+                .filter(|hole| gaps.binary_search_by_key(&hole.offset, |gap| gap.offset).map_or(true, |at| gaps[at].lifetime != hole.lifetime))
+                .map(|hole| Hole { lifetime: Lifetime { start: hole.lifetime.start, end: step }, ..*hole }),
+        );
         if closed.len() >= max {
             closed.truncate(max);
             return closed;

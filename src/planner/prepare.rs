@@ -103,7 +103,8 @@ pub fn prepare(workload: &Arc<Workload>, settings: PrepareSettings) -> Result<Pr
 fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
     let schedule = Schedule::new(graph);
     let map = share_buffers(graph, &schedule, settings.alias);
-    let problem = Problem::new(map.buffers.iter().map(|buffer| (buffer.bytes, buffer.lifetime)), settings.align)?.with_capacity(settings.capacity_bytes);
+    let problem =
+        Problem::new(map.buffers.iter().map(|buffer| (buffer.bytes, buffer.lifetime)), settings.align)?.with_capacity(settings.capacity_bytes);
     let mut warnings = workload.warnings.clone();
     if !schedule.is_file_order() {
         warnings.push(Warning::general("the file lists ops before what they read; a topological order close to the file's is used"));
@@ -122,7 +123,8 @@ fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, settings: Prepare
 }
 
 fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: PrepareSettings) -> Result<Prepared, ProblemError> {
-    let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), settings.align)?.with_capacity(settings.capacity_bytes);
+    let problem =
+        Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), settings.align)?.with_capacity(settings.capacity_bytes);
     Ok(Prepared {
         naive_bytes: problem.total_bytes(),
         static_bytes: 0,

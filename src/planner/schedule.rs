@@ -26,10 +26,8 @@ impl Schedule {
     #[must_use]
     pub fn new(graph: &Graph) -> Self {
         let dependencies = graph.dependencies();
-        let mut missing: Vec<usize> = graph
-            .op_ids()
-            .map(|op| dependencies.edges_directed(NodeIndex::new(op.index()), Direction::Incoming).count())
-            .collect();
+        let mut missing: Vec<usize> =
+            graph.op_ids().map(|op| dependencies.edges_directed(NodeIndex::new(op.index()), Direction::Incoming).count()).collect();
         let mut ready: BinaryHeap<Reverse<OpId>> = graph.op_ids().filter(|op| missing[op.index()] == 0).map(Reverse).collect();
         let mut order = Vec::with_capacity(missing.len());
         while let Some(Reverse(op)) = ready.pop() {
@@ -90,8 +88,8 @@ impl Schedule {
 mod tests {
     use super::*;
     use crate::graph::GraphParts;
-    use crate::graph::tests_support::{op, tensor};
     use crate::graph::Role;
+    use crate::graph::tests_support::{op, tensor};
     use crate::ids::TensorId;
 
     #[test]

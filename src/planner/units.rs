@@ -85,7 +85,9 @@ mod tests {
 
     #[test]
     fn reads_bytes_as_people_write_them() {
-        for (text, bytes) in [("64", 64), ("64KiB", 65_536), ("8GiB", 8 << 30), ("1.5 MiB", 1_572_864), ("2kb", 2_000), ("4_096", 4_096), (".5k", 512)] {
+        for (text, bytes) in
+            [("64", 64), ("64KiB", 65_536), ("8GiB", 8 << 30), ("1.5 MiB", 1_572_864), ("2kb", 2_000), ("4_096", 4_096), (".5k", 512)]
+        {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }
     }

@@ -35,7 +35,9 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         if best.as_ref().is_some_and(|best| best.arena_bytes <= request.bound_bytes) {
             break;
         }
-        if GROWS_WITH_CONFLICTS.contains(&name) && *n_conflicts.get_or_insert_with(|| Interference::new(request.problem).n_conflicts()) > MAX_CONFLICTS {
+        if GROWS_WITH_CONFLICTS.contains(&name)
+            && *n_conflicts.get_or_insert_with(|| Interference::new(request.problem).n_conflicts()) > MAX_CONFLICTS
+        {
             skipped.push(name);
             continue;
         }

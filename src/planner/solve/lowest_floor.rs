@@ -85,13 +85,7 @@ pub(super) struct Placed {
 /// The best placement over `orders`; ends at `enough_bytes`, when the looks are used up, or when stopped.
 ///
 /// The first order is always finished; `None` only if the caller stops before that.
-pub(super) fn best_of_orders(
-    part: &Part,
-    orders: &[&'static str],
-    enough_bytes: u64,
-    looks: &mut Looks,
-    control: &Control<'_>,
-) -> Option<Placed> {
+pub(super) fn best_of_orders(part: &Part, orders: &[&'static str], enough_bytes: u64, looks: &mut Looks, control: &Control<'_>) -> Option<Placed> {
     let enough_bytes = enough_bytes.max(part.bound_bytes());
     let mut sorter = Orders::new(part);
     let mut best: Option<Placed> = None;

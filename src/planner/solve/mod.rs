@@ -4,6 +4,7 @@
 
 mod article_printed;
 mod auto;
+pub mod exact;
 mod first_fit;
 mod greedy_size;
 mod hot_core;
@@ -62,17 +63,19 @@ pub enum Share {
 /// What a caller may choose besides the strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct SolveOptions {
-    /// Seed of strategies that draw random numbers; none of the present ones does.
+    /// Seed of strategies that draw random numbers: `exact`.
     pub seed: u64,
     /// How many threads may be used, at least 1; the plan does not depend on it.
     pub threads: usize,
     /// Which free slots `refcount` may take.
     pub share: Share,
+    /// How many decisions `exact` may try; `None` for its own limit. The same number gives the same plan.
+    pub max_nodes: Option<u64>,
 }
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        Self { seed: 0, threads: 1, share: Share::Any }
+        Self { seed: 0, threads: 1, share: Share::Any, max_nodes: None }
     }
 }
 
@@ -106,12 +109,13 @@ pub const AUTO: &str = "auto";
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
-    static STRATEGIES: [Strategy; 9] = [
+    static STRATEGIES: [Strategy; 10] = [
         naive::STRATEGY,
         first_fit::STRATEGY,
         greedy_size::STRATEGY,
         lowest_floor::STRATEGY,
         hot_core::STRATEGY,
+        exact::STRATEGY,
         slots_by_birth::STRATEGY,
         slots_by_size::STRATEGY,
         refcount::STRATEGY,
@@ -163,7 +167,7 @@ pub(crate) struct Request<'a> {
 impl Request<'_> {
     fn run(&self, strategy: &Strategy) -> Result<Plan, SolveError> {
         let mut plan = (strategy.run)(self)?;
-        if strategy.is_safe && plan.arena_bytes == self.bound_bytes {
+        if strategy.is_safe && plan.status == Status::Feasible && plan.arena_bytes == self.bound_bytes {
             plan.status = Status::Optimal;
         }
         Ok(plan)
