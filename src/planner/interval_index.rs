@@ -66,11 +66,6 @@ impl IntervalIndex {
         index
     }
 
-    /// All buffers of the problem by (start, id), inserted or not.
-    pub(crate) fn by_start(&self) -> &[BufferId] {
-        &self.ids
-    }
-
     /// Inserts a buffer that ends at `end`.
     pub(crate) fn insert(&mut self, id: BufferId, end: u64) {
         let at = self.position[id.index()] as usize;

@@ -106,3 +106,32 @@ pub fn scaled(problem: &Problem, factor: u64) -> Problem {
     let sizes = problem.buffers().iter().map(|buffer| (buffer.bytes * factor, buffer.lifetime));
     Problem::new(sizes, Align::ONE).expect("toys stay small")
 }
+
+/// A rectangle of `n_steps` steps and `capacity_bytes` cut into `n_buffers` pieces at random: every step is full, and
+/// the pieces fit. Each cut goes through the largest piece of three drawn ones, across its longer side as a share.
+///
+/// # Panics
+/// If there are fewer steps or bytes than pieces.
+#[must_use]
+pub fn cut_rectangle(n_buffers: usize, n_steps: u64, capacity_bytes: u64, seed: u64) -> Problem {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut pieces = vec![(0, n_steps, 0, capacity_bytes)];
+    while pieces.len() < n_buffers {
+        let area = |piece: &(u64, u64, u64, u64)| (piece.1 - piece.0) * (piece.3 - piece.2);
+        let drawn = [(); 3].map(|()| rng.usize(0..pieces.len()));
+        let at = drawn.into_iter().max_by_key(|&at| area(&pieces[at])).unwrap_or(0);
+        let (start, end, bottom, top) = pieces[at];
+        if (end - start) * capacity_bytes > (top - bottom) * n_steps && end - start > 1 {
+            let cut = rng.u64(start + 1..end);
+            pieces[at].1 = cut;
+            pieces.push((cut, end, bottom, top));
+        } else if top - bottom > 1 {
+            let cut = rng.u64(bottom + 1..top);
+            pieces[at].3 = cut;
+            pieces.push((start, end, cut, top));
+        }
+    }
+    rng.shuffle(&mut pieces);
+    let buffers = pieces.into_iter().map(|(start, end, bottom, top)| (top - bottom, Lifetime { start, end }));
+    Problem::new(buffers, Align::ONE).expect("pieces have sizes and lifetimes above zero")
+}

@@ -214,8 +214,8 @@ fn members(first: &[u32], end: &[u32], n_sections: usize) -> Lists {
     let mut lists = Lists::new(&counts);
     counts.fill(0);
     for (row, (&first, &end)) in (0_u32..).zip(first.iter().zip(end)) {
-        for section in first as usize..end as usize {
-            lists.put(section, &mut counts[section], row);
+        for (section, count) in counts.iter_mut().enumerate().take(end as usize).skip(first as usize) {
+            lists.put(section, count, row);
         }
     }
     lists

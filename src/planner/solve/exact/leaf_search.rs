@@ -28,8 +28,14 @@ pub(super) struct Budget {
 const MIN_NODES_PER_TASK: u64 = 1000;
 /// The same per row, for large instances.
 const NODES_PER_ROW: u64 = 3;
-/// Tasks of one batch in the search for the minimum; two full turns of four threads.
-const TASKS_PER_BATCH: usize = 8;
+/// Nodes of one task in the search for the minimum, where short searches win.
+const SHORT_NODES: u64 = 600;
+/// The same per row.
+const SHORT_NODES_PER_ROW: u64 = 2;
+/// Largest factor of Luby's sequence there.
+const MAX_SHORT: u64 = 8;
+/// Tasks of one batch in the search for the minimum; enough to keep some threads busy until the last one ends.
+const TASKS_PER_BATCH: usize = 24;
 
 /// A part under search.
 pub(super) struct LeafSearch<'a, U> {
@@ -102,7 +108,8 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
             let n_arms = portfolio.arms.len() as u64;
             let round = 1 + number / n_arms;
             let arm = usize::try_from(number % n_arms).unwrap_or(0);
-            Task { arm, round, ceiling: self.target(number, lowest, &mut rng), max_nodes: self.task_nodes(round - 1) }
+            let max_nodes = luby(round - 1).min(MAX_SHORT) * SHORT_NODES.max(SHORT_NODES_PER_ROW * self.instance.n_rows() as u64);
+            Task { arm, round, ceiling: self.target(number, lowest, &mut rng), max_nodes }
         });
         let tasks = within(tasks.collect::<Vec<_>>().into_iter(), budget);
         self.n_batched += TASKS_PER_BATCH as u64;
@@ -132,10 +139,11 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         let (lowest, best) = (lowest.units(), self.height.units());
         let gap = best - lowest;
         let target = match number % 8 {
-            0 | 5 => lowest,
-            1 | 4 | 6 => best - 1,
+            0 => lowest,
+            1 | 5 => best - 1,
             2 => best - 1 - (gap - 1) / 16,
-            3 => best - 1 - (gap - 1) / 4,
+            3 => best - 1 - (gap - 1) / 8,
+            6 => best - 1 - (gap - 1) / 4,
             _ => rng.u64(lowest..best),
         };
         U::from_units(target).unwrap_or(self.height)

@@ -3,7 +3,7 @@
 //! Problem: the time of one search is heavy-tailed; the same instance takes one order 200 decisions and another one
 //! millions.
 //! Method: run *arms* (an order and a way to pick) in turn with limits from Luby's sequence; from the second round on
-//! the orders are perturbed. A task is a pure function of the instance, the ceiling, the arm and the round, so tasks
+//! the orders are drawn at random. A task is a pure function of the instance, the ceiling, the arm and the round, so tasks
 //! may run on any thread in any order; the task with the lowest number that has an answer decides, and tasks after it
 //! are cancelled.
 //! Guarantee: the same result for every number of threads. Luby's sequence is within a logarithmic factor of the best
@@ -14,14 +14,14 @@
 //!
 //! ```text
 //! round   1    2    3    4         limits 1 1 2 1 1 2 4 … times the unit
-//! arm A   1    1'   2'   1'        ' = order perturbed
+//! arm A   1    1'   2'   1'        ' = order drawn
 //! arm B   1    1'   2'   1'
 //! ```
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::instance::Instance;
-use super::keys::ranks;
+use super::keys::{drawn_ranks, ranks};
 use super::pick::{Mode, Pick, Section, Tie};
 use super::rules::Rules;
 use super::search::{Outcome, Search};
@@ -40,24 +40,26 @@ const fn arm(keys: &'static str, pick: Pick, tie: Tie) -> Arm {
 }
 
 /// The arms in the order in which they are tried; chosen to differ, see the notes on each family.
-pub(super) const ARMS: [Arm; 10] = [
+pub(super) const ARMS: [Arm; 12] = [
     arm("ZA", Pick::Local(Section::Ratio), Tie::Total),
     arm("WAT", Pick::Global, Tie::Total),
-    arm("OZ", Pick::Global, Tie::Order),
-    arm("TCA", Pick::Global, Tie::Order),
-    arm("OWT", Pick::Global, Tie::Total),
-    arm("TWA", Pick::Global, Tie::Total),
-    arm("TAW", Pick::Local(Section::Last), Tie::Order),
+    arm("CZ", Pick::Global, Tie::Total),
+    arm("OT", Pick::Global, Tie::Total),
+    arm("TOA", Pick::Local(Section::Failures), Tie::Tightness),
+    arm("UZ", Pick::Global, Tie::Order),
+    arm("TAW", Pick::Local(Section::Last), Tie::Total),
+    arm("TOA", Pick::Local(Section::Ratio), Tie::Total),
+    arm("TWA", Pick::Global, Tie::Order),
+    arm("CT", Pick::Local(Section::Ratio), Tie::Total),
+    arm("TC", Pick::Global, Tie::Total),
     arm("CAT", Pick::Local(Section::Last), Tie::Order),
-    arm("TOA", Pick::Local(Section::Failures), Tie::Order),
-    arm("TC", Pick::Local(Section::Failures), Tie::Total),
 ];
 
 /// One search to run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task<U> {
     pub(super) arm: usize,
-    /// Round 0 takes the order as it is, later ones perturb it.
+    /// Round 0 takes the arm's order, later ones draw one.
     pub(super) round: u64,
     pub(super) ceiling: U,
     pub(super) max_nodes: u64,
@@ -156,8 +158,11 @@ impl<'a, U: Unit> Portfolio<'a, U> {
     /// One task: a pure function of the instance, the rules, the seed and the task, unless stopped.
     fn search(&self, task: &Task<U>, state: &mut State<'a, U>, should_stop: &dyn Fn() -> bool) -> Answer<U> {
         let arm = &self.arms[task.arm];
-        let noise = (task.round > 0).then(|| fastrand::Rng::with_seed(mix(self.seed, task.arm as u64, task.round)));
-        let ranks = ranks(self.instance, arm.keys, noise);
+        let ranks = if task.round == 0 {
+            ranks(self.instance, arm.keys)
+        } else {
+            drawn_ranks(self.instance, &mut fastrand::Rng::with_seed(mix(self.seed, task.arm as u64, task.round)))
+        };
         let mut search = Search::new(state, arm.mode, &ranks);
         let outcome = search.run(task.ceiling, task.max_nodes, should_stop);
         let n_nodes = search.n_nodes;

@@ -1,5 +1,7 @@
 //! The search against a second method, with every rule switched off alone.
 
+use std::sync::Mutex;
+
 use super::instance::decompose;
 use super::portfolio::{ARMS, Arm};
 use super::question::{Limits, Question, answer, answer_in};
@@ -9,9 +11,12 @@ use crate::bounds::peak_live_bytes;
 use crate::check::check;
 use crate::control::Control;
 use crate::ids::BufferId;
-use crate::plan::Plan;
+use crate::lifetimes::Lifetime;
+use crate::plan::{Plan, Status};
 use crate::problem::Problem;
+use crate::solve::{SolveOptions, solve};
 use crate::tight_toys::{self, scaled, tight_toy};
+use crate::units::Align;
 
 /// Far more than any toy needs.
 const NODES: u64 = 100_000;
@@ -130,4 +135,86 @@ fn answers_about_a_subset_only() {
     let toy = tight_toy(3);
     assert_eq!(fits(&toy.problem, &[], 1, &limits(&ARMS, Rules::ALL)).0, Some(true));
     assert_eq!(fits(&toy.problem, &[BufferId(0)], 0, &limits(&ARMS, Rules::ALL)).0, Some(false));
+}
+
+/// A problem on which `lowest-floor` is far from optimal, and the search takes some rounds.
+fn hard() -> Problem {
+    tight_toys::cut_rectangle(120, 40, 1_000_000, 1)
+}
+
+fn solved(strategy: &str, problem: &Problem, options: SolveOptions, control: &Control<'_>) -> Plan {
+    solve(strategy, problem, None, &options, control).unwrap()
+}
+
+#[test]
+fn the_plan_does_not_depend_on_the_number_of_threads() {
+    let of = |threads| solved("exact", &hard(), SolveOptions { threads, max_nodes: Some(60_000), ..SolveOptions::default() }, &Control::unattended());
+    assert_eq!(of(1), of(3));
+    let capacity = Some(of(1).arena_bytes);
+    let fit = |threads| {
+        let options = SolveOptions { threads, max_nodes: Some(60_000), ..SolveOptions::default() };
+        solved("exact", &hard().with_capacity(capacity), options, &Control::unattended())
+    };
+    assert_eq!(fit(1), fit(4));
+}
+
+#[test]
+fn is_never_worse_than_lowest_floor_whatever_the_limit() {
+    let problem = hard();
+    let floor = solved("lowest-floor", &problem, SolveOptions::default(), &Control::unattended());
+    let mut arenas = vec![floor.arena_bytes];
+    for max_nodes in [0, 1, 100, 10_000] {
+        let plan = solved("exact", &problem, SolveOptions { max_nodes: Some(max_nodes), ..SolveOptions::default() }, &Control::unattended());
+        assert!(check(&problem, &plan).is_valid());
+        assert!(plan.arena_bytes <= floor.arena_bytes);
+        arenas.push(plan.arena_bytes);
+    }
+    assert!(arenas[4] < arenas[0], "the search helps: {arenas:?}");
+}
+
+#[test]
+fn gives_the_best_plan_so_far_when_stopped_and_streams_better_ones() {
+    let problem = hard();
+    let streamed = Mutex::new(Vec::new());
+    let hand_over = |plan: Plan| streamed.lock().unwrap().push(plan);
+    let should_stop = || streamed.lock().unwrap().len() >= 2;
+    let plan = solved("exact", &problem, SolveOptions::default(), &Control::new(&should_stop, &|_| ()).with_plans(&hand_over));
+    let streamed = streamed.into_inner().unwrap();
+    assert!(streamed.iter().all(|plan| check(&problem, plan).is_valid()));
+    assert!(streamed.is_sorted_by(|one, two| one.arena_bytes > two.arena_bytes));
+    assert_eq!(streamed.last().map(|last| &last.offsets), Some(&plan.offsets));
+}
+
+#[test]
+fn rows_time_and_scale_do_not_change_the_search() {
+    let problem = hard();
+    let span = problem.span();
+    let rows: Vec<(u64, Lifetime)> = problem.buffers().iter().map(|buffer| (buffer.bytes, buffer.lifetime)).collect();
+    let backwards = rows.iter().rev().map(|&(bytes, life)| {
+        let lifetime = Lifetime { start: span.end - life.end, end: span.end - life.start };
+        (3 * bytes, lifetime)
+    });
+    let variant = Problem::new(backwards, Align::ONE).unwrap();
+    let of = |problem: &Problem| {
+        let answered = answer(
+            problem,
+            &all(problem),
+            &stacked(problem),
+            Question::Minimum,
+            &Limits { max_nodes: 5_000, ..limits(&ARMS, Rules::ALL) },
+            &|_, _| (),
+        );
+        (answered.arena_bytes, answered.n_nodes)
+    };
+    let (arena_bytes, n_nodes) = of(&problem);
+    assert_eq!(of(&variant), (3 * arena_bytes, n_nodes));
+}
+
+#[test]
+fn says_which_buffers_cannot_fit_together() {
+    let life = |start, end| Lifetime { start, end };
+    let problem = Problem::new([(4, life(0, 2)), (4, life(1, 3)), (1, life(2, 4))], Align::ONE).unwrap().with_capacity(Some(7));
+    let plan = solved("exact", &problem, SolveOptions::default(), &Control::unattended());
+    assert_eq!((plan.status, plan.arena_bytes), (Status::Infeasible, 8));
+    assert!(plan.note.unwrap().ends_with("2 buffers, #0, #1"));
 }
