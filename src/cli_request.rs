@@ -166,7 +166,12 @@ fn limits(args: &SolveArgs) -> Result<RunLimits, UsageError> {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
         limit.ok_or_else(|| UsageError(format!("--time-limit: `{seconds}` is not a number of seconds above 0")))
     });
-    Ok(RunLimits { solve, time_limit: time_limit.transpose()? })
+    let time_limit = time_limit.transpose()?;
+    if time_limit.is_some() {
+        // The clock decides, not the work.
+        solve.max_nodes = Some(u64::MAX);
+    }
+    Ok(RunLimits { solve, time_limit })
 }
 
 fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Result<Picture, UsageError> {

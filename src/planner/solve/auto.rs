@@ -74,7 +74,6 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
 /// A plan by the exact search that is smaller than `plan` or proved smallest; `None` if that is not affordable, not
 /// needed, or found nothing.
 fn search(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
-    let n_buffers = request.problem.n_buffers() as u64;
     if plan.status == Status::Optimal || plan.arena_bytes <= request.bound_bytes || request.control.is_stopped() {
         return None;
     }
@@ -82,8 +81,7 @@ fn search(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
     if n_conflicts > MAX_EXACT_CONFLICTS {
         return None;
     }
-    let max_nodes = EXACT_EFFORT * n_buffers / (2 * n_conflicts + n_buffers);
-    let found = exact::lower(request, plan, request.options.max_nodes.map_or(max_nodes, |limit| limit.min(max_nodes)));
+    let found = exact::lower(request, plan, EXACT_EFFORT);
     let is_better = found.arena_bytes < plan.arena_bytes || found.status == Status::Optimal;
     (is_better && check(request.problem, &found).is_valid()).then_some(found)
 }

@@ -22,6 +22,9 @@ const DRAWN: [&str; 24] = [
 /// Largest addition to the logarithm of a key in a random order; measured: 0 and 1 find less.
 const NOISE: f64 = 0.2;
 
+/// Largest move of a rank in a shuffled order, as a share of all; chosen to keep what made the order good.
+const SHUFFLE: f64 = 0.05;
+
 /// The rank of each row in the order that `keys` describes, lower first.
 pub(super) fn ranks<U: Unit>(instance: &Instance<U>, keys: &str) -> Vec<u32> {
     let columns: Vec<Vec<f64>> = keys.chars().map(|key| column(instance, key)).collect();
@@ -42,6 +45,13 @@ pub(super) fn drawn_ranks<U: Unit>(instance: &Instance<U>, rng: &mut fastrand::R
         score.iter_mut().zip(column(instance, key)).for_each(|(score, value)| *score += weight * value.ln());
     }
     ranks_by(instance.n_rows(), |one, two| score[two].total_cmp(&score[one]))
+}
+
+/// Moves every rank by a random number of places, a few per cent of all.
+pub(super) fn shuffle_a_little(ranks: &mut Vec<u32>, rng: &mut fastrand::Rng) {
+    let reach = SHUFFLE * ranks.len() as f64;
+    let moved: Vec<f64> = ranks.iter().map(|&rank| f64::from(rank) + reach * rng.f64()).collect();
+    *ranks = ranks_by(moved.len(), |one, two| moved[one].total_cmp(&moved[two]));
 }
 
 /// Ties go to the earlier row.

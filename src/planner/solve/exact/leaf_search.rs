@@ -3,7 +3,8 @@
 //! Problem: several parts share one budget and one arena, so each must be searched in small instalments.
 //! Method: *fit*: one round of all arms at the capacity. *Minimum*: first a round at the lowest height that would be of
 //! use; then batches whose ceilings are that height, just below the best, and random ones between: large steps come
-//! from short searches well below the best, which often succeed when the height just below it has failed.
+//! from short searches well below the best, which often succeed when the height just below it has failed. Most searches
+//! use an arm that lowered the best before, some of them its order, a little shuffled.
 //! Guarantee: what is done in an instalment depends on the instalments before it only; see [`super::portfolio`].
 //! Time and space: those of the tasks.
 //! Source: the project's own; the ceilings follow the observation that tight ceilings prune better.
@@ -34,6 +35,8 @@ const SHORT_NODES: u64 = 600;
 const SHORT_NODES_PER_ROW: u64 = 2;
 /// Largest factor of Luby's sequence there.
 const MAX_SHORT: u64 = 8;
+/// The last tasks that lowered the best, which others are modelled on.
+const MAX_WINNERS: usize = 8;
 /// Tasks of one batch in the search for the minimum; enough to keep some threads busy until the last one ends.
 const TASKS_PER_BATCH: usize = 24;
 
@@ -50,6 +53,8 @@ pub(super) struct LeafSearch<'a, U> {
     states: Vec<State<'a, U>>,
     round: u64,
     n_batched: u64,
+    /// Arms and rounds of the last orders that lowered the best, newest first.
+    winners: Vec<(usize, u64)>,
 }
 
 /// What is known about a question after an instalment.
@@ -67,13 +72,13 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
     /// Starts from a placement by row.
     pub(super) fn new(instance: &'a Instance<U>, leaf: &'a Leaf, best: Vec<U>) -> Self {
         let height = instance.height(&best);
-        Self { instance, leaf, best, height, bound: instance.bound(), states: Vec::new(), round: 0, n_batched: 0 }
+        Self { instance, leaf, best, height, bound: instance.bound(), states: Vec::new(), round: 0, n_batched: 0, winners: Vec::new() }
     }
 
     /// One round of all arms at a ceiling.
     pub(super) fn fit_round(&mut self, ceiling: U, portfolio: &Portfolio<'a, U>, budget: &mut Budget) -> Verdict {
         let limit = self.task_nodes(self.round);
-        let tasks = (0..portfolio.arms.len()).map(|arm| Task { arm, round: self.round, ceiling, max_nodes: limit });
+        let tasks = (0..portfolio.arms.len()).map(|arm| Task { arm, round: self.round, variant: 0, ceiling, max_nodes: limit });
         let tasks = within(tasks, budget);
         // The first round answers most questions in milliseconds; other threads would only waste work.
         let threads = if self.round == 0 { 1 } else { portfolio.threads };
@@ -104,18 +109,31 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         }
         let mut rng = fastrand::Rng::with_seed(portfolio.seed ^ self.n_batched);
         let first = self.n_batched;
-        let tasks = (first..first + TASKS_PER_BATCH as u64).map(|number| {
-            let n_arms = portfolio.arms.len() as u64;
-            let round = 1 + number / n_arms;
-            let arm = usize::try_from(number % n_arms).unwrap_or(0);
-            let max_nodes = luby(round - 1).min(MAX_SHORT) * SHORT_NODES.max(SHORT_NODES_PER_ROW * self.instance.n_rows() as u64);
-            Task { arm, round, ceiling: self.target(number, lowest, &mut rng), max_nodes }
-        });
+        let tasks = (first..first + TASKS_PER_BATCH as u64).map(|number| self.short_task(number, lowest, portfolio.arms.len(), &mut rng));
         let tasks = within(tasks.collect::<Vec<_>>().into_iter(), budget);
         self.n_batched += TASKS_PER_BATCH as u64;
         let answers = portfolio.run(&tasks, false, &mut self.states);
         spend(&answers, budget);
         self.merge(&tasks, answers)
+    }
+
+    /// The `number`-th task of the search for the minimum.
+    fn short_task(&self, number: u64, lowest: U, n_arms: usize, rng: &mut fastrand::Rng) -> Task<U> {
+        let turn = number / n_arms as u64;
+        let max_nodes = luby(turn).min(MAX_SHORT) * SHORT_NODES.max(SHORT_NODES_PER_ROW * self.instance.n_rows() as u64);
+        let fresh = Task {
+            arm: usize::try_from(number % n_arms as u64).unwrap_or(0),
+            round: 1 + number,
+            variant: 0,
+            ceiling: self.target(number, lowest, rng),
+            max_nodes,
+        };
+        let winner = rng.choice(&self.winners).copied();
+        match (winner, rng.u32(0..8)) {
+            (Some((arm, round)), 0) => Task { arm, round, variant: number, ..fresh },
+            (Some((arm, _)), 1..=4) => Task { arm, ..fresh },
+            _ => fresh,
+        }
     }
 
     fn merge(&mut self, tasks: &[Task<U>], answers: Vec<Answer<U>>) -> Verdict {
@@ -128,6 +146,9 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
                 && self.instance.height(&offsets) < self.height
             {
                 self.take(offsets);
+                self.winners.retain(|&winner| winner != (task.arm, task.round));
+                self.winners.insert(0, (task.arm, task.round));
+                self.winners.truncate(MAX_WINNERS);
                 verdict = Verdict::Found;
             }
         }

@@ -2,10 +2,10 @@
 //!
 //! Problem: *minimum*, without a capacity: the smallest arena; *fit*, with one: a plan of at most that size, or the
 //! proof that there is none.
-//! Method: start from [`super::lowest_floor`]; take the problem apart ([`instance`]); then many short searches
-//! ([`search`] on [`state`]) by different orders with restarts ([`portfolio`]), lower bound first ([`leaf_search`]),
-//! always in the part that defines the arena ([`question`]). If nothing fits, deletion finds a set of buffers that
-//! cannot fit together ([`infeasible_core`]).
+//! Method: start from `lowest-floor`; take the problem apart (`instance.rs`); then many short searches
+//! (`search.rs` on `state.rs`) by different orders with restarts (`portfolio.rs`), lower bound first (`leaf_search.rs`),
+//! always in the part that defines the arena (`question.rs`). If nothing fits, deletion finds a set of buffers that
+//! cannot fit together ([`infeasible_core()`]).
 //! Guarantee: valid; never larger than `lowest-floor`, whatever the limits; "optimal" and "infeasible" are proved.
 //! Deterministic for a seed and a limit on nodes, whatever the number of threads.
 //! Time: exponential in the worst case, limited by nodes; published hard instances of 150 to 450 buffers take
@@ -55,8 +55,8 @@ pub(super) const STRATEGY: Strategy = Strategy {
     run,
 };
 
-/// Nodes without a limit from the caller; about a minute on 400 buffers with 100 of them live at once.
-const DEFAULT_MAX_NODES: u64 = 3_000_000;
+/// Nodes times neighbours of an average buffer, without a limit from the caller; about 5 s.
+const DEFAULT_EFFORT: u64 = 300_000_000;
 /// Conflicts beyond which the search is not begun; its lists take 8 bytes for each.
 const MAX_CONFLICTS: u64 = 10_000_000;
 /// Nodes for the explanation when nothing fits, in total.
@@ -64,16 +64,25 @@ const CORE_MAX_NODES: u64 = 200_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let start = request.run(&lowest_floor::STRATEGY)?;
-    let max_nodes = request.options.max_nodes.unwrap_or(DEFAULT_MAX_NODES);
-    Ok(improve(request, &start, request.problem.capacity_bytes(), max_nodes))
+    Ok(improve(request, &start, request.problem.capacity_bytes(), |n_conflicts| {
+        request.options.max_nodes.unwrap_or_else(|| nodes(request.problem, n_conflicts, DEFAULT_EFFORT))
+    }))
 }
 
-/// The smallest plan that `max_nodes` nodes find, starting from `start`; a capacity plays no role.
-pub(super) fn lower(request: &Request<'_>, start: &Plan, max_nodes: u64) -> Plan {
-    improve(request, start, None, max_nodes)
+/// The smallest plan that a limited effort finds, starting from `start`; a capacity plays no role.
+///
+/// `effort` is nodes times neighbours of an average buffer; 50 million take about a second.
+pub(super) fn lower(request: &Request<'_>, start: &Plan, effort: u64) -> Plan {
+    improve(request, start, None, |n_conflicts| nodes(request.problem, n_conflicts, effort).min(request.options.max_nodes.unwrap_or(u64::MAX)))
 }
 
-fn improve(request: &Request<'_>, start: &Plan, capacity_bytes: Option<u64>, max_nodes: u64) -> Plan {
+/// The nodes that an effort is worth.
+fn nodes(problem: &Problem, n_conflicts: u64, effort: u64) -> u64 {
+    let n_buffers = problem.n_buffers() as u64;
+    effort.saturating_mul(n_buffers) / (2 * n_conflicts + n_buffers).max(1)
+}
+
+fn improve(request: &Request<'_>, start: &Plan, capacity_bytes: Option<u64>, max_nodes: impl FnOnce(u64) -> u64) -> Plan {
     let problem = request.problem;
     let mut plan = Plan { strategy: STRATEGY.name.to_owned(), note: None, slots: None, status: Status::Feasible, ..start.clone() };
     let is_enough = plan.arena_bytes <= capacity_bytes.unwrap_or(request.bound_bytes);
@@ -86,6 +95,7 @@ fn improve(request: &Request<'_>, start: &Plan, capacity_bytes: Option<u64>, max
         }
         return plan;
     }
+    let max_nodes = max_nodes(n_conflicts);
     let should_stop = || request.control.is_stopped();
     let limits =
         Limits { max_nodes, seed: request.options.seed, threads: request.options.threads, arms: &ARMS, rules: Rules::ALL, should_stop: &should_stop };

@@ -21,7 +21,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::instance::Instance;
-use super::keys::{drawn_ranks, ranks};
+use super::keys::{drawn_ranks, ranks, shuffle_a_little};
 use super::pick::{Mode, Pick, Section, Tie};
 use super::rules::Rules;
 use super::search::{Outcome, Search};
@@ -61,6 +61,8 @@ pub(super) struct Task<U> {
     pub(super) arm: usize,
     /// Round 0 takes the arm's order, later ones draw one.
     pub(super) round: u64,
+    /// 0 for the order itself, else a number that shuffles it a little.
+    pub(super) variant: u64,
     pub(super) ceiling: U,
     pub(super) max_nodes: u64,
 }
@@ -158,11 +160,14 @@ impl<'a, U: Unit> Portfolio<'a, U> {
     /// One task: a pure function of the instance, the rules, the seed and the task, unless stopped.
     fn search(&self, task: &Task<U>, state: &mut State<'a, U>, should_stop: &dyn Fn() -> bool) -> Answer<U> {
         let arm = &self.arms[task.arm];
-        let ranks = if task.round == 0 {
+        let mut ranks = if task.round == 0 {
             ranks(self.instance, arm.keys)
         } else {
             drawn_ranks(self.instance, &mut fastrand::Rng::with_seed(mix(self.seed, task.arm as u64, task.round)))
         };
+        if task.variant > 0 {
+            shuffle_a_little(&mut ranks, &mut fastrand::Rng::with_seed(mix(self.seed, task.round, task.variant)));
+        }
         let mut search = Search::new(state, arm.mode, &ranks);
         let outcome = search.run(task.ceiling, task.max_nodes, should_stop);
         let n_nodes = search.n_nodes;
