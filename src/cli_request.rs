@@ -251,7 +251,12 @@ fn limits(args: &SolveArgs) -> Result<RunLimits, UsageError> {
     if solve.threads == 0 {
         return Err(UsageError("--threads: at least one thread is needed".to_owned()));
     }
-    Ok(RunLimits { solve, time_limit: time_limit(args.time_limit)? })
+    let time_limit = time_limit(args.time_limit)?;
+    if time_limit.is_some() {
+        // The clock decides, not the work.
+        solve.max_nodes = Some(u64::MAX);
+    }
+    Ok(RunLimits { solve, time_limit })
 }
 
 fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, UsageError> {

@@ -63,6 +63,8 @@ pub mod stacks;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod tight_toys;
 pub mod trace;
 pub mod units;
 pub mod workload;

@@ -2,6 +2,7 @@
 
 mod branches;
 mod checkers;
+mod exact_against_a_sweep;
 mod orders;
 mod published_instances;
 mod random_cases;

@@ -8,6 +8,7 @@ mod auto;
 mod best_fit_decreasing;
 mod boxing;
 mod boxing_jobs;
+pub mod exact;
 mod executorch_greedy;
 mod first_fit;
 mod greedy_breadth;
@@ -79,17 +80,19 @@ pub enum Share {
 /// What a caller may choose besides the strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct SolveOptions {
-    /// Seed of strategies that draw random numbers: `hill-climb` and `boxing`.
+    /// Seed of strategies that draw random numbers: `exact`, `hill-climb` and `boxing`.
     pub seed: u64,
     /// How many threads may be used, at least 1; the plan does not depend on it.
     pub threads: usize,
     /// Which free slots `refcount` may take.
     pub share: Share,
+    /// How many decisions `exact` may try; `None` for its own limit. The same number gives the same plan.
+    pub max_nodes: Option<u64>,
 }
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        Self { seed: 0, threads: 1, share: Share::Any }
+        Self { seed: 0, threads: 1, share: Share::Any, max_nodes: None }
     }
 }
 
@@ -126,12 +129,13 @@ const KEEPS_APART: [&str; 5] = ["naive", "first-fit", "greedy-size", "slots-by-s
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
-    static STRATEGIES: [Strategy; 20] = [
+    static STRATEGIES: [Strategy; 21] = [
         naive::STRATEGY,
         first_fit::STRATEGY,
         greedy_size::STRATEGY,
         lowest_floor::STRATEGY,
         hot_core::STRATEGY,
+        exact::STRATEGY,
         best_fit_decreasing::STRATEGY,
         tflite_arena::STRATEGY,
         executorch_greedy::STRATEGY,
@@ -216,7 +220,7 @@ impl<'a> Request<'a> {
             return Err(SolveError::Unsupported { strategy: strategy.name, because });
         }
         let mut plan = (strategy.run)(self)?;
-        if strategy.is_safe && plan.arena_bytes == self.bound_bytes {
+        if strategy.is_safe && plan.status == Status::Feasible && plan.arena_bytes == self.bound_bytes {
             plan.status = Status::Optimal;
         }
         Ok(plan)
