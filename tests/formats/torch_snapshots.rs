@@ -175,7 +175,7 @@ fn everything_that_a_snapshot_says_is_kept() {
     assert_eq!(unknown, ["brand_new_action"]);
     let said = workload.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     for part in
-        ["cuda:1 (1 events)", "--device", "pinned memory", "earliest events are lost", "2 blocks with 400 bytes are older", "brand_new_action"]
+        ["cuda:1 (1 events)", "--trace-device", "pinned memory", "earliest events are lost", "2 blocks with 400 bytes are older", "brand_new_action"]
     {
         assert!(said.contains(part), "{part} in {said}");
     }
