@@ -1,8 +1,11 @@
 //! Naive total, peak and number of buffers of every model, exactly as the rules of the README give them.
 
 use arenascope_planner::alias::Io;
+use arenascope_planner::check::check;
+use arenascope_planner::control::Control;
+use arenascope_planner::solve::{AUTO, SolveOptions, solve};
 
-use crate::support::{models, open_model, totals};
+use crate::support::{models, open_model, path, prepared, totals};
 
 /// A reference's variant and the settings that make it.
 const VARIANTS: [(&str, bool, Io); 4] = [
@@ -35,4 +38,17 @@ fn the_published_figures_of_two_models_are_met() {
     assert_eq!(of("mobilenet_v2_static", true).peak, 6_021_120);
     assert_eq!((of("unet_dyn", false).naive, of("unet_dyn", false).peak), (8_188_216_757, 1_084_229_688));
     assert_eq!(of("unet_dyn", true).peak, 551_553_080);
+}
+
+#[test]
+fn auto_needs_at_most_what_largest_first_best_fit_needs() {
+    let text = std::fs::read_to_string(path("tests/data/onnx/reference.json")).expect("the reference is part of the tests");
+    let reference: serde_json::Value = serde_json::from_str(&text).expect("the reference is well-formed");
+    for (name, model) in models() {
+        let prepared = prepared(&open_model(&model), true, Io::Static);
+        let plan = solve(AUTO, &prepared.problem, prepared.context.as_deref(), &SolveOptions::default(), &Control::unattended()).expect("a plan");
+        assert!(check(&prepared.problem, &plan).is_valid(), "{name}");
+        let weak = reference["models"][&name]["variants"]["internal_inplace_view"]["greedy_by_size"].as_u64().expect("a number of bytes");
+        assert!(plan.arena_bytes <= weak, "{name}: {} bytes, but a weak planner needs {weak}", plan.arena_bytes);
+    }
 }
