@@ -216,6 +216,7 @@ impl Rows<'_> {
             title: String::new(),
             description: String::new(),
             source: Source::Buffers(Arc::new(self.buffers)),
+            constraints: None,
             observed,
             symbolic_dims: Vec::new(),
             warnings: self.warnings,

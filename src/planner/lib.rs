@@ -24,17 +24,27 @@
 //! | gap | (arena − lower bound) / lower bound |
 //! | hole | bytes inside the arena that no live buffer covers at a step |
 //! | strategy | an algorithm that makes a plan |
+//! | pool | one of several memories, each with an arena of its own |
+//! | sub-view | a buffer at a byte offset inside another one |
+//! | gap (of a lifetime) | steps in which a buffer need not be kept |
+//! | chunk | a stretch of an arena that no buffer may reach out of |
 //! | observed plan | offsets that another tool chose, read from a file |
 
 pub mod alias;
+pub mod bodies;
 pub mod bounds;
 pub mod check;
+mod check_rules;
+mod check_sweep;
+pub mod constraints;
 pub mod control;
+mod families;
 pub mod generate;
 pub mod graph;
 pub mod ids;
 pub mod interference;
 mod interval_index;
+pub mod keep;
 pub mod lifetimes;
 pub mod metrics;
 pub mod plan;

@@ -123,8 +123,11 @@ fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, settings: Prepare
 }
 
 fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: PrepareSettings) -> Result<Prepared, ProblemError> {
-    let problem =
+    let mut problem =
         Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), settings.align)?.with_capacity(settings.capacity_bytes);
+    if let Some(constraints) = &workload.constraints {
+        problem = problem.with_constraints(constraints.as_ref().clone())?;
+    }
     Ok(Prepared {
         naive_bytes: problem.total_bytes(),
         static_bytes: 0,
@@ -150,6 +153,7 @@ fn naive_bytes(graph: &Graph, map: &BufferMap, settings: PrepareSettings) -> u64
 #[must_use]
 pub fn observed_plan(prepared: &Prepared) -> Option<Plan> {
     let observed = prepared.workload.observed.as_ref()?;
-    let is_for_these = prepared.context.is_none() && observed.offsets.len() == prepared.problem.n_buffers();
+    let has_one_arena = prepared.problem.pools().is_empty();
+    let is_for_these = has_one_arena && prepared.context.is_none() && observed.offsets.len() == prepared.problem.n_buffers();
     is_for_these.then(|| Plan::from_offsets(observed.tool.clone(), &prepared.problem, observed.offsets.clone()))
 }

@@ -30,16 +30,19 @@ const CANDIDATES: [(&str, u64); 7] = [
 ];
 
 pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
-    let n_conflicts = n_conflicts(request.problem);
+    // With rules beyond sizes and lifetimes, rectangles are looked at one by one.
+    let n_conflicts = n_conflicts(request.problem).saturating_mul(if request.problem.constraints().is_some() { 10 } else { 1 });
     let mut best: Option<Plan> = None;
     let mut n_tried = 0;
     let mut skipped: Vec<&str> = Vec::new();
+    let mut unable: Vec<&str> = Vec::new();
     for (name, max_conflicts) in CANDIDATES {
         let best_bytes = best.as_ref().map(|best| best.arena_bytes);
         if best_bytes.is_some_and(|bytes| bytes <= request.bound_bytes) {
             break;
         }
-        if n_conflicts > max_conflicts {
+        let is_last_resort = best.is_none() && name == "first-fit";
+        if n_conflicts > max_conflicts && !is_last_resort {
             skipped.push(name);
             continue;
         }
@@ -53,11 +56,13 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
                 }
             }
             Err(SolveError::Stopped) => break,
+            Err(SolveError::Unsupported { .. }) if request.problem.features().first_beyond(strategy.supports).is_some() => unable.push(name),
             Err(SolveError::Unsupported { .. } | SolveError::UnknownStrategy { .. }) => {}
         }
     }
     let mut plan = best.ok_or(SolveError::Stopped)?;
-    plan.note = Some(explain(&plan, n_tried, &skipped, request));
+    let unable = if unable.is_empty() { String::new() } else { format!("; {} cannot honour all rules of the problem", unable.join(", ")) };
+    plan.note = Some(explain(&plan, n_tried, &skipped, request) + &unable);
     Ok(plan)
 }
 

@@ -15,7 +15,7 @@
 //!      1 |AAA.CC.     because the whole of it is free
 //! ```
 
-use super::{Request, SolveError, Strategy, StrategyKind};
+use super::{Request, SolveError, Strategy, StrategyKind, packing};
 use crate::plan::Plan;
 use crate::problem::Problem;
 
@@ -26,11 +26,15 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: packing::SUPPORTS,
     run,
 };
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
+    if problem.constraints().is_some() {
+        return packing::in_order(request, STRATEGY.name, |body| (body.lifetime.start, std::cmp::Reverse(body.bytes)));
+    }
     let mut offsets = vec![0; problem.n_buffers()];
     let mut live: Vec<Placed> = Vec::new();
     for (turn, index) in by_birth(problem).into_iter().enumerate() {

@@ -27,7 +27,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::orders::Orders;
 use super::sections::{Part, parts};
 use super::skyline::Skyline;
-use super::{Request, SolveError, Strategy, StrategyKind};
+use super::{Request, SolveError, Strategy, StrategyKind, packing};
 use crate::control::{Control, Progress};
 use crate::plan::Plan;
 
@@ -38,6 +38,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: packing::SUPPORTS,
     run,
 };
 
@@ -52,6 +53,9 @@ const WORTH_REPORTING: usize = 5_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
+    if problem.constraints().is_some() {
+        return packing::lowest_first(request, STRATEGY.name);
+    }
     let mut offsets = vec![0; problem.n_buffers()];
     let mut note = None;
     let mut looks = Looks { left: LOOK_BUDGET };

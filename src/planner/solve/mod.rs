@@ -10,13 +10,16 @@ mod hot_core;
 mod lowest_floor;
 mod naive;
 mod orders;
+pub(crate) mod packing;
+mod pools;
 mod refcount;
 mod sections;
 mod skyline;
 mod slots_by_birth;
 mod slots_by_size;
 
-use crate::bounds::peak_live_bytes;
+use crate::bounds::bound_bytes;
+use crate::constraints::{Feature, FeatureSet};
 use crate::control::Control;
 use crate::plan::{Plan, Status};
 use crate::prepare::GraphContext;
@@ -46,6 +49,8 @@ pub struct Strategy {
     pub is_safe: bool,
     /// Whether it needs the graph beside the problem.
     pub needs_graph: bool,
+    /// Which rules beyond sizes and lifetimes it honours; it refuses problems with others.
+    pub supports: FeatureSet,
     run: fn(&Request<'_>) -> Result<Plan, SolveError>,
 }
 
@@ -139,9 +144,9 @@ pub fn solve(
     options: &SolveOptions,
     control: &Control<'_>,
 ) -> Result<Plan, SolveError> {
-    let request = Request { problem, context, options, control, bound_bytes: peak_live_bytes(problem).0 };
+    let request = Request { problem, context, options, control, bound_bytes: bound_bytes(problem).0 };
     if strategy == AUTO {
-        return auto::run(&request);
+        return if problem.pools().is_empty() { auto::run(&request) } else { pools::run(&request, AUTO, &auto::run) };
     }
     let Some(strategy) = find_strategy(strategy) else {
         let known: Vec<&str> = std::iter::once(AUTO).chain(strategies().iter().map(|strategy| strategy.name)).collect();
@@ -162,7 +167,14 @@ pub(crate) struct Request<'a> {
 
 impl Request<'_> {
     fn run(&self, strategy: &Strategy) -> Result<Plan, SolveError> {
-        let mut plan = (strategy.run)(self)?;
+        if let Some(feature) = self.problem.features().first_beyond(strategy.supports) {
+            return Err(SolveError::Unsupported { strategy: strategy.name, because: feature.because() });
+        }
+        let mut plan = if self.problem.features().has(Feature::Pools) {
+            pools::run(self, strategy.name, &|request| request.run(strategy))?
+        } else {
+            (strategy.run)(self)?
+        };
         if strategy.is_safe && plan.arena_bytes == self.bound_bytes {
             plan.status = Status::Optimal;
         }

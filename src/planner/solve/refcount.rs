@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 use super::{Request, Share, SolveError, Strategy, StrategyKind};
 use crate::alias::{Io, Storage};
+use crate::constraints::FeatureSet;
 use crate::graph::Role;
 use crate::ids::{BufferId, SlotId, TensorId};
 use crate::plan::Plan;
@@ -33,6 +34,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: true,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -1,0 +1,173 @@
+//! The part of [`crate::check`] about rules beyond sizes and lifetimes: one function per rule.
+//!
+//! It reads the rules as they were given and derives nothing from [`crate::bodies`], which the strategies place by.
+
+use std::collections::BTreeMap;
+
+use crate::check::{CheckReport, Violation};
+use crate::check_sweep::{Rectangles, sweep};
+use crate::constraints::Constraints;
+use crate::ids::{BufferId, PoolId};
+use crate::lifetimes::Lifetime;
+use crate::plan::Plan;
+use crate::problem::Problem;
+
+/// Adds every fault that the rules of `problem` find in `plan`, overlaps included.
+pub(crate) fn check_rules(problem: &Problem, constraints: &Constraints, plan: &Plan, report: &mut CheckReport) {
+    check_single_buffers(problem, constraints, plan, report);
+    check_shared_places(constraints, plan, report);
+    let rectangles = kept_rectangles(problem, constraints, plan);
+    check_reserved(constraints, &rectangles, report);
+    check_overlaps(problem, constraints, &rectangles, report);
+}
+
+fn check_single_buffers(problem: &Problem, constraints: &Constraints, plan: &Plan, report: &mut CheckReport) {
+    for (&buffer, align) in &constraints.aligns {
+        let offset = plan.offset(buffer);
+        if !align.divides(offset) {
+            report.add(Violation::Misaligned { buffer, offset, align: align.bytes() });
+        }
+    }
+    for (&buffer, &pin) in &constraints.pins {
+        if plan.offset(buffer) != pin {
+            report.add(Violation::NotAtPin { buffer, offset: plan.offset(buffer), pin });
+        }
+    }
+    if let Some(chunk_bytes) = constraints.max_chunk_bytes {
+        for buffer in problem.ids() {
+            let (offset, bytes) = (plan.offset(buffer), problem.buffer(buffer).bytes);
+            if offset / chunk_bytes != offset.saturating_add(bytes - 1) / chunk_bytes {
+                report.add(Violation::StraddlesChunk { buffer, offset, bytes, chunk_bytes });
+            }
+        }
+    }
+    for (&buffer, allowed) in &constraints.preferences {
+        let pool = plan.pool(buffer);
+        if !allowed.contains(&pool) {
+            report.add(Violation::WrongPool { buffer, pool });
+        }
+    }
+}
+
+fn check_shared_places(constraints: &Constraints, plan: &Plan, report: &mut CheckReport) {
+    for (&view, sub) in &constraints.views {
+        let (offset, of_offset) = (plan.offset(view), plan.offset(sub.of));
+        if of_offset.checked_add(sub.at_byte) != Some(offset) || plan.pool(view) != plan.pool(sub.of) {
+            report.add(Violation::ViewElsewhere { view, of: sub.of, at_byte: sub.at_byte, offset, of_offset });
+        }
+    }
+    for &(a, b) in &constraints.in_place {
+        let (offset_a, offset_b) = (plan.offset(a), plan.offset(b));
+        if offset_a != offset_b || plan.pool(a) != plan.pool(b) {
+            report.add(Violation::NotInPlace { a, b, offset_a, offset_b });
+        }
+    }
+}
+
+/// Bytes that a buffer must keep during some steps, where the plan puts them.
+struct Kept {
+    buffer: BufferId,
+    pool: PoolId,
+    steps: Lifetime,
+    from_byte: u64,
+    to_byte: u64,
+}
+
+fn kept_rectangles(problem: &Problem, constraints: &Constraints, plan: &Plan) -> Vec<Kept> {
+    let mut all = Vec::with_capacity(problem.n_buffers());
+    for buffer in problem.ids() {
+        let (life, bytes) = (problem.buffer(buffer).lifetime, problem.buffer(buffer).bytes);
+        let (offset, pool) = (plan.offset(buffer), plan.pool(buffer));
+        let mut keep = |start: u64, end: u64, from: u64, to: u64| {
+            if start < end && from < to {
+                let (from_byte, to_byte) = (offset.saturating_add(from), offset.saturating_add(to));
+                all.push(Kept { buffer, pool, steps: Lifetime { start, end }, from_byte, to_byte });
+            }
+        };
+        let mut gaps = constraints.gaps(buffer).to_vec();
+        gaps.sort_unstable_by_key(|gap| gap.lifetime.start);
+        let mut whole_from = life.start;
+        for gap in gaps {
+            keep(whole_from, gap.lifetime.start, 0, bytes);
+            if let Some((from, to)) = gap.window {
+                keep(gap.lifetime.start, gap.lifetime.end, from, to);
+            }
+            whole_from = gap.lifetime.end;
+        }
+        keep(whole_from, life.end, 0, bytes);
+    }
+    all
+}
+
+fn check_reserved(constraints: &Constraints, rectangles: &[Kept], report: &mut CheckReport) {
+    for kept in rectangles {
+        for range in &constraints.reserved {
+            let (from_byte, to_byte) = (kept.from_byte.max(range.from_byte), kept.to_byte.min(range.to_byte));
+            if kept.pool == range.pool && kept.steps.overlaps(range.lifetime) && from_byte < to_byte {
+                let step = kept.steps.start.max(range.lifetime.start);
+                report.add(Violation::InReserved { buffer: kept.buffer, step, from_byte, to_byte });
+            }
+        }
+    }
+}
+
+struct InPool<'a>(Vec<&'a Kept>);
+
+impl Rectangles for InPool<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn steps(&self, index: usize) -> Lifetime {
+        self.0[index].steps
+    }
+
+    fn bytes(&self, index: usize) -> (u64, u64) {
+        (self.0[index].from_byte, self.0[index].to_byte)
+    }
+}
+
+/// Overlaps between buffers that share no place by a rule, pool by pool.
+fn check_overlaps(problem: &Problem, constraints: &Constraints, rectangles: &[Kept], report: &mut CheckReport) {
+    let family = family_of(problem, constraints);
+    for pool in (0..problem.pools().len().max(1)).map(PoolId::new) {
+        let here = InPool(rectangles.iter().filter(|kept| kept.pool == pool).collect());
+        sweep(&here, &mut |one, two| {
+            let (one, two) = (here.0[one], here.0[two]);
+            let is_related = |id: BufferId| family.get(&id);
+            if one.buffer == two.buffer || is_related(one.buffer).is_some_and(|root| is_related(two.buffer) == Some(root)) {
+                return;
+            }
+            report.n_overlaps += 1;
+            report.add(Violation::Overlap {
+                a: one.buffer.min(two.buffer),
+                b: one.buffer.max(two.buffer),
+                from_step: one.steps.start.max(two.steps.start),
+                to_step: one.steps.end.min(two.steps.end),
+                from_byte: one.from_byte.max(two.from_byte),
+                to_byte: one.to_byte.min(two.to_byte),
+            });
+        });
+    }
+}
+
+/// For each buffer that shares a place with others: a buffer that stands for all of them.
+fn family_of(problem: &Problem, constraints: &Constraints) -> BTreeMap<BufferId, BufferId> {
+    let views = constraints.views.iter().map(|(&view, sub)| (view, sub.of));
+    let pairs: Vec<(BufferId, BufferId)> = views.chain(constraints.in_place.iter().copied()).collect();
+    let mut parent: Vec<BufferId> = if pairs.is_empty() { Vec::new() } else { problem.ids().collect() };
+    for &(one, two) in &pairs {
+        let (one, two) = (root(&mut parent, one), root(&mut parent, two));
+        parent[one.max(two).index()] = one.min(two);
+    }
+    pairs.iter().flat_map(|&(one, two)| [one, two]).map(|id| (id, root(&mut parent, id))).collect()
+}
+
+fn root(parent: &mut [BufferId], id: BufferId) -> BufferId {
+    let mut at = id;
+    while parent[at.index()] != at {
+        parent[at.index()] = parent[parent[at.index()].index()];
+        at = parent[at.index()];
+    }
+    at
+}
