@@ -31,7 +31,7 @@ pub(crate) fn check_plan(file: &Path, plan_path: &Path, read: &ReadOptions, over
     Ok((prepared, planned))
 }
 
-fn read_plan(path: &Path) -> anyhow::Result<PlanFile> {
+pub(crate) fn read_plan(path: &Path) -> anyhow::Result<PlanFile> {
     let place = || path.display().to_string();
     let metadata = std::fs::metadata(path).with_context(place)?;
     anyhow::ensure!(metadata.is_file(), "{}: not a file; give the plan that `export -o PLAN.json` wrote", place());
@@ -61,9 +61,13 @@ pub(crate) fn text_report(prepared: &Prepared, planned: &Planned) -> String {
     if unlisted > 0 {
         text.push_str(&format!("  and {} more that are counted but not listed\n", grouped(unlisted)));
     }
-    if let Some(capacity) = planned.summary.capacity_bytes.filter(|_| !planned.summary.fits_capacity) {
+    if let Some(capacity) = planned.summary.capacity_bytes.filter(|&capacity| planned.summary.arena_bytes > capacity) {
         let (arena, capacity) = (exact_bytes(planned.summary.arena_bytes), exact_bytes(capacity));
         text.push_str(&format!("does not fit: the arena of {arena} is larger than the capacity of {capacity}\n"));
+    }
+    for pool in planned.summary.pools.iter().filter(|pool| !pool.fits()) {
+        let (arena, capacity) = (exact_bytes(pool.arena_bytes), exact_bytes(pool.capacity_bytes.unwrap_or(0)));
+        text.push_str(&format!("does not fit: {} needs {arena}, but has {capacity}\n", pool.name));
     }
     text
 }

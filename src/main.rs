@@ -9,6 +9,7 @@ mod cli_compare;
 mod cli_export;
 mod cli_inspect;
 mod cli_json;
+mod cli_keep;
 mod cli_plan;
 mod cli_print;
 mod cli_report;

@@ -8,7 +8,7 @@ use arenascope_planner::control::Control;
 use arenascope_planner::workload::Workload;
 
 use crate::error::FormatError;
-use crate::{minimalloc, onnx, oplist};
+use crate::{minimalloc, onnx, oplist, problem_json};
 
 /// What the user says about a file beyond its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,11 @@ pub fn formats() -> &'static [FormatInfo] {
             name: oplist::FORMAT,
             extensions: &["json"],
             summary: "Ops and tensors with sizes, also forward and backward together; easy to write by hand.",
+        },
+        FormatInfo {
+            name: problem_json::FORMAT,
+            extensions: &["json"],
+            summary: "Buffers with lifetimes and every rule of a planning problem: pools, fixed offsets, gaps, views.",
         },
         FormatInfo {
             name: minimalloc::FORMAT,
@@ -117,7 +122,10 @@ fn read_source<R: Read + Seek>(
     source.seek(SeekFrom::Start(0)).map_err(failed)?;
     match content(&head, &origin.file).map_err(|found| FormatError::Unrecognised { path: origin.path.clone(), found })? {
         Content::Gzip => read_gzip(origin, source, options, control),
-        Content::Json => oplist::read(origin, &text(origin, source)?),
+        Content::Json => {
+            let text = text(origin, source)?;
+            if problem_json::is_problem(&text) { problem_json::read(origin, &text) } else { oplist::read(origin, &text) }
+        }
         Content::Csv => minimalloc::read(origin, source, control),
         Content::Onnx => onnx::read(origin, source, options, control),
     }

@@ -7,7 +7,8 @@
 //! | --- | --- | --- |
 //! | [`onnx`] | ONNX models, weights skipped | |
 //! | [`oplist`] | op lists in JSON: forward and backward graphs, hand-made examples | |
-//! | [`minimalloc`] | buffers with lifetimes in CSV | the same, with offsets |
+//! | [`minimalloc`] | buffers with lifetimes in CSV, with alignments, fixed offsets and gaps | the same, with offsets |
+//! | [`problem_json`] | planning problems in JSON with all their rules | the same |
 //! | [`plan_file`] | plans in JSON | the same |
 //! | [`dot`] | | graphs and interference graphs for Graphviz |
 //!
@@ -20,6 +21,7 @@ pub mod minimalloc;
 pub mod onnx;
 pub mod oplist;
 pub mod plan_file;
+pub mod problem_json;
 
 mod detect;
 

@@ -1,25 +1,32 @@
 //! Buffers with lifetimes as CSV: the format of MiniMalloc's benchmark, and what the planner writes for other tools.
 //!
 //! A header line names the columns in any order: `id`, `lower`, `upper`, `size`, and `offset` where a tool has placed
-//! the buffers already. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding:
+//! the buffers already. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding.
+//! More columns, empty where a buffer has no such rule: `alignment`; `fixed_offset`, where it must be; `gaps`, steps in
+//! which it need not be kept, as `5-7`, or `5-7@0:2` if bytes 0 and 1 must be kept all the same, divided by blanks.
+//! A `hint` is a wish without force and is not used.
 //!
 //! ```csv
-//! id,lower,upper,size
-//! a,0,3,4
-//! b,3,9,4
+//! id,lower,upper,size,alignment,gaps
+//! a,0,3,4,,
+//! b,3,9,4,8,5-7
 //! ```
 
 use std::io::Read;
 use std::sync::Arc;
 
+use arenascope_planner::constraints::Constraints;
 use arenascope_planner::control::{Control, Progress};
+use arenascope_planner::ids::BufferId;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
+use arenascope_planner::units::Align;
 use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
 
 use crate::detect::{Origin, plain_reason};
 use crate::error::{FormatError, one_line};
+use crate::problem_json::checked;
 
 /// The format's short name.
 pub const FORMAT: &str = "minimalloc-csv";
@@ -31,8 +38,16 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// Sums below this can be planned.
 const MAX_TOTAL_BYTES: u64 = 1 << 62;
 /// A column's name and the other names that tools give it.
-const COLUMNS: [(&str, &[&str]); 5] =
-    [("id", &["buffer", "buffer_id", "name"]), ("lower", &["start", "begin"]), ("upper", &["end"]), ("size", &["bytes"]), ("offset", &["address"])];
+const COLUMNS: [(&str, &[&str]); 8] = [
+    ("id", &["buffer", "buffer_id", "name"]),
+    ("lower", &["start", "begin"]),
+    ("upper", &["end"]),
+    ("size", &["bytes"]),
+    ("offset", &["address"]),
+    ("alignment", &["align"]),
+    ("fixed_offset", &["pin"]),
+    ("gaps", &[]),
+];
 
 /// Whether a line is a header of this format.
 pub(crate) fn is_header(line: &str) -> bool {
@@ -55,6 +70,9 @@ struct Columns {
     upper: usize,
     size: usize,
     offset: Option<usize>,
+    alignment: Option<usize>,
+    fixed_offset: Option<usize>,
+    gaps: Option<usize>,
 }
 
 /// Reads a problem, and the plan in it if there is an `offset` column. Time and space O(rows).
@@ -68,7 +86,7 @@ pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -
     }
     let columns = columns(origin, &record, &mut warnings)?;
     let n_columns = record.len();
-    let mut rows = Rows { origin, columns, buffers: Vec::new(), offsets: Vec::new(), total_bytes: 0, warnings };
+    let mut rows = Rows { origin, columns, buffers: Vec::new(), offsets: Vec::new(), constraints: Constraints::default(), total_bytes: 0, warnings };
     while next(origin, &mut reader, &mut record)? {
         let line = record.position().map_or(0, csv::Position::line);
         if record.len() != n_columns {
@@ -80,7 +98,7 @@ pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -
             poll(origin, control, record.position().map_or(0, csv::Position::byte))?;
         }
     }
-    Ok(rows.into_workload())
+    rows.into_workload()
 }
 
 fn poll(origin: &Origin, control: &Control<'_>, at: u64) -> Result<(), FormatError> {
@@ -131,7 +149,7 @@ fn line_error(origin: &Origin, line: u64, what: impl Into<String>, advice: &str)
 }
 
 fn columns(origin: &Origin, header: &csv::StringRecord, warnings: &mut Vec<Warning>) -> Result<Columns, FormatError> {
-    let mut found = [None; 5];
+    let mut found = [None; COLUMNS.len()];
     for (index, field) in header.iter().enumerate() {
         let field = normal(field);
         match COLUMNS.iter().position(|column| is_column(&field, column)) {
@@ -146,7 +164,16 @@ fn columns(origin: &Origin, header: &csv::StringRecord, warnings: &mut Vec<Warni
         let what = || format!("no column `{}` in the header", COLUMNS[column].0);
         found[column].ok_or_else(|| line_error(origin, 1, what(), "write `id,lower,upper,size` (and `offset`) as the first line"))
     };
-    Ok(Columns { id: found[0], lower: need(1)?, upper: need(2)?, size: need(3)?, offset: found[4] })
+    Ok(Columns {
+        id: found[0],
+        lower: need(1)?,
+        upper: need(2)?,
+        size: need(3)?,
+        offset: found[4],
+        alignment: found[5],
+        fixed_offset: found[6],
+        gaps: found[7],
+    })
 }
 
 /// What has been read so far.
@@ -155,6 +182,7 @@ struct Rows<'a> {
     columns: Columns,
     buffers: Vec<BareBuffer>,
     offsets: Vec<u64>,
+    constraints: Constraints,
     total_bytes: u64,
     warnings: Vec<Warning>,
 }
@@ -185,9 +213,37 @@ impl Rows<'_> {
             }
             self.offsets.push(offset);
         }
+        self.push_rules(line, record, Lifetime { start, end })?;
         let given = self.columns.id.and_then(|column| record.get(column)).unwrap_or_default();
         let name = if given.is_empty() { self.buffers.len().to_string() } else { given.to_owned() };
         self.buffers.push(BareBuffer { name, size_bytes, lifetime: Lifetime { start, end } });
+        Ok(())
+    }
+
+    /// The rules of the buffer that is about to be pushed; an empty field is no rule.
+    fn push_rules(&mut self, line: u64, record: &csv::StringRecord, life: Lifetime) -> Result<(), FormatError> {
+        let id = BufferId::new(self.buffers.len());
+        let given = |column: Option<usize>| column.filter(|&column| !record.get(column).unwrap_or_default().is_empty());
+        if let Some(column) = given(self.columns.alignment) {
+            let bytes = self.number(line, record, column, "alignment")?;
+            let align = Align::new(bytes).ok_or_else(|| line_error(self.origin, line, "an alignment of 0", "use 1 or more"))?;
+            // 1 is what every offset is a multiple of, and what tools write for "none".
+            if align != Align::ONE {
+                self.constraints.set_align(id, align);
+            }
+        }
+        if let Some(column) = given(self.columns.fixed_offset) {
+            let offset = self.number(line, record, column, "fixed_offset")?;
+            self.constraints.pin(id, offset);
+        }
+        if let Some(column) = given(self.columns.gaps) {
+            for text in record.get(column).unwrap_or_default().split_whitespace() {
+                let gap = gap(text).filter(|(gap, _)| life.start <= gap.start && gap.start < gap.end && gap.end <= life.end);
+                let what = || format!("`{}` is no gap within the lifetime", one_line(text));
+                let (gap, window) = gap.ok_or_else(|| line_error(self.origin, line, what(), "write gaps as `5-7` or `5-7@0:2`"))?;
+                self.constraints.add_gap(id, gap, window);
+            }
+        }
         Ok(())
     }
 
@@ -205,23 +261,36 @@ impl Rows<'_> {
         })
     }
 
-    fn into_workload(mut self) -> Workload {
+    fn into_workload(mut self) -> Result<Workload, FormatError> {
         if self.buffers.is_empty() {
             self.warnings.push(Warning::general("the file lists no buffers"));
         }
         let observed = self.columns.offset.map(|_| ObservedPlan { tool: "file".to_owned(), offsets: self.offsets });
-        Workload {
+        let constraints = checked(self.origin, &self.buffers, self.constraints)?;
+        Ok(Workload {
             file: self.origin.file.clone(),
             format: FORMAT,
             title: String::new(),
             description: String::new(),
             source: Source::Buffers(Arc::new(self.buffers)),
-            constraints: None,
+            constraints,
             observed,
             symbolic_dims: Vec::new(),
             warnings: self.warnings,
-        }
+        })
     }
+}
+
+/// `5-7` or `5-7@0:2`: steps, and bytes that must be kept all the same.
+fn gap(text: &str) -> Option<(Lifetime, Option<(u64, u64)>)> {
+    let (steps, window) = text.split_once('@').map_or((text, None), |(steps, window)| (steps, Some(window)));
+    let pair = |text: &str, divider: char| text.split_once(divider).and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)));
+    let (start, end) = pair(steps, '-')?;
+    let window = match window {
+        Some(window) => Some(pair(window, ':')?),
+        None => None,
+    };
+    Some((Lifetime { start, end }, window))
 }
 
 /// A plan with its problem, one row per dynamic buffer: `id,lower,upper,size,offset`, sizes before rounding.

@@ -171,3 +171,115 @@ fn root(parent: &mut [BufferId], id: BufferId) -> BufferId {
     }
     at
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::check;
+    use crate::constraints::{Pool, Reserved};
+    use crate::plan::PoolPlan;
+    use crate::units::Align;
+
+    fn life(start: u64, end: u64) -> Lifetime {
+        Lifetime { start, end }
+    }
+
+    /// A (8 bytes) [0, 4), B (4) [0, 4), C (4) [2, 6) with rules.
+    fn problem(rules: impl FnOnce(&mut Constraints)) -> Problem {
+        let mut constraints = Constraints::default();
+        rules(&mut constraints);
+        let problem = Problem::new([(8, life(0, 4)), (4, life(0, 4)), (4, life(2, 6))], Align::ONE).expect("a valid problem");
+        problem.with_constraints(constraints).expect("rules without contradictions")
+    }
+
+    /// What the check says about offsets that are right and about offsets that are not.
+    fn faults(problem: &Problem, right: [u64; 3], wrong: [u64; 3]) -> Vec<Violation> {
+        let report = |offsets: [u64; 3]| check(problem, &Plan { arena_bytes: 100, ..Plan::from_offsets("test", problem, offsets.to_vec()) });
+        assert_eq!(report(right).violations, []);
+        report(wrong).violations
+    }
+
+    const A: BufferId = BufferId(0);
+    const B: BufferId = BufferId(1);
+    const C: BufferId = BufferId(2);
+
+    #[test]
+    fn finds_an_offset_that_its_own_alignment_does_not_allow() {
+        let problem = problem(|rules| {
+            rules.set_align(B, Align::new(16).expect("not zero"));
+        });
+        let expected = Violation::Misaligned { buffer: B, offset: 17, align: 16 };
+        assert_eq!(faults(&problem, [0, 16, 8], [0, 17, 8]), [expected]);
+    }
+
+    #[test]
+    fn finds_a_fixed_buffer_one_byte_off() {
+        let problem = problem(|rules| {
+            rules.pin(B, 9);
+        });
+        assert_eq!(faults(&problem, [0, 9, 13], [0, 8, 13]), [Violation::NotAtPin { buffer: B, offset: 8, pin: 9 }]);
+    }
+
+    #[test]
+    fn finds_one_reserved_byte_in_use() {
+        let reserved = Reserved { pool: PoolId(0), lifetime: life(5, 6), from_byte: 8, to_byte: 9 };
+        let problem = problem(|rules| {
+            rules.reserve(reserved);
+        });
+        let expected = Violation::InReserved { buffer: C, step: 5, from_byte: 8, to_byte: 9 };
+        assert_eq!(faults(&problem, [0, 8, 12], [0, 12, 8]), [expected]);
+    }
+
+    #[test]
+    fn lets_a_buffer_into_a_gap_and_finds_it_one_byte_into_what_is_kept_there() {
+        let problem = problem(|rules| {
+            rules.add_gap(A, life(2, 4), Some((0, 2)));
+        });
+        let expected = Violation::Overlap { a: A, b: C, from_step: 2, to_step: 4, from_byte: 1, to_byte: 2 };
+        assert_eq!(faults(&problem, [0, 8, 2], [0, 8, 1]), [expected]);
+    }
+
+    #[test]
+    fn finds_a_view_one_byte_off() {
+        let problem = problem(|rules| {
+            rules.set_view(B, A, 3);
+        });
+        let expected = Violation::ViewElsewhere { view: B, of: A, at_byte: 3, offset: 4, of_offset: 0 };
+        assert_eq!(faults(&problem, [0, 3, 8], [0, 4, 8]), [expected]);
+    }
+
+    #[test]
+    fn finds_a_place_that_is_not_shared() {
+        let problem = problem(|rules| {
+            rules.share_place(B, C);
+        });
+        let expected = Violation::NotInPlace { a: B, b: C, offset_a: 8, offset_b: 9 };
+        assert_eq!(faults(&problem, [0, 8, 8], [0, 8, 9]), [expected]);
+    }
+
+    #[test]
+    fn finds_one_byte_in_the_next_chunk() {
+        let problem = problem(|rules| {
+            rules.limit_chunks(16);
+        });
+        let expected = Violation::StraddlesChunk { buffer: C, offset: 13, bytes: 4, chunk_bytes: 16 };
+        assert_eq!(faults(&problem, [0, 8, 12], [0, 8, 13]), [expected]);
+    }
+
+    #[test]
+    fn pools_are_apart_and_a_buffer_is_only_where_it_may_be() {
+        let pool = |name: &str| Pool { name: name.to_owned(), capacity_bytes: None };
+        let problem = problem(|rules| {
+            rules.add_pool(pool("SRAM"));
+            rules.add_pool(pool("PSRAM"));
+            rules.prefer(C, vec![PoolId(1)]);
+        });
+        let plan = |pools: [u32; 3]| Plan::from_pools("test", &problem, vec![0, 8, 0], pools.map(PoolId).to_vec());
+        assert_eq!(check(&problem, &plan([0, 0, 1])).violations, []);
+        let wrong = check(&problem, &plan([1, 1, 0])).violations;
+        assert_eq!(wrong, [Violation::WrongPool { buffer: C, pool: PoolId(0) }]);
+        let cut = Plan { pools: Some(PoolPlan { of_buffer: vec![PoolId(0); 2], arena_bytes: vec![12, 4] }), ..plan([0, 0, 1]) };
+        let report = check(&problem, &cut);
+        assert_eq!(report.violations, [Violation::WrongCount { what: "pools", n_planned: 2, n_buffers: 3 }]);
+    }
+}

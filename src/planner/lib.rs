@@ -56,5 +56,7 @@ pub mod solve;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing_rules;
 pub mod units;
 pub mod workload;

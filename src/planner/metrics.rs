@@ -170,7 +170,7 @@ pub fn holes(problem: &Problem, plan: &Plan, max: usize) -> Vec<Hole> {
     steps.extend(reserved.iter().flat_map(|range| [range.lifetime.start, range.lifetime.end]));
     steps.sort_unstable();
     steps.dedup();
-    let mut births: Vec<Taken> = reserved.iter().map(|range| Taken::reserved(range, pool_begins[range.pool.index()])).collect();
+    let mut births: Vec<Taken> = reserved.iter().map(|range| Taken::reserved(range, &pool_begins)).collect();
     births.extend(by_birth(problem).iter().map(|piece| Taken::kept(piece, plan)));
     births.sort_by_key(|taken| taken.lifetime.start);
     let mut births = births.into_iter().peekable();
@@ -206,9 +206,12 @@ struct Taken {
 }
 
 impl Taken {
-    fn reserved(range: &Reserved, pool_begin: u64) -> Self {
-        let (begin, end) = (pool_begin.saturating_add(range.from_byte), pool_begin.saturating_add(range.to_byte));
-        Self { begin, end, lifetime: range.lifetime, is_reserved: true }
+    /// What is reserved above the pool's highest buffer is cut off: the next pool begins there.
+    fn reserved(range: &Reserved, pool_begins: &[u64]) -> Self {
+        let pool = range.pool.index();
+        let next = pool_begins.get(pool + 1).copied().unwrap_or(u64::MAX);
+        let address = |byte: u64| pool_begins[pool].saturating_add(byte).min(next);
+        Self { begin: address(range.from_byte), end: address(range.to_byte), lifetime: range.lifetime, is_reserved: true }
     }
 
     fn kept(piece: &Piece, plan: &Plan) -> Self {

@@ -36,7 +36,9 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let mut n_tried = 0;
     let mut skipped: Vec<&str> = Vec::new();
     let mut unable: Vec<&str> = Vec::new();
-    for (name, max_conflicts) in CANDIDATES {
+    // Where rules force buffers apart, even a plan that shares nothing can be the smallest.
+    let last = request.problem.constraints().map(|_| ("naive", u64::MAX));
+    for (name, max_conflicts) in CANDIDATES.into_iter().chain(last) {
         let best_bytes = best.as_ref().map(|best| best.arena_bytes);
         if best_bytes.is_some_and(|bytes| bytes <= request.bound_bytes) {
             break;

@@ -18,6 +18,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use super::packing::Packing;
 use super::{Request, SolveError};
@@ -25,7 +26,7 @@ use crate::bodies::Bodies;
 use crate::bounds::bound_bytes;
 use crate::constraints::{Constraints, Pool, Reserved};
 use crate::ids::{BufferId, PoolId};
-use crate::metrics::{Curve, live_curve};
+use crate::metrics::Curve;
 use crate::plan::{Plan, Status};
 use crate::problem::Problem;
 
@@ -100,7 +101,7 @@ impl<'a> Pools<'a> {
     fn spill_load(&mut self, pool: usize) {
         let Some(capacity) = self.capacity(pool) else { return };
         let members = self.members(pool);
-        let mut load = live_curve(&part(self.problem, &self.buffers(&members), pool));
+        let mut load = load_of(&part(self.problem, &self.buffers(&members), pool));
         for body in self.by_pressure(&members, &load, capacity) {
             let pieces = self.bodies.pieces_of(self.bodies.get(body));
             let ranges: Vec<(std::ops::Range<usize>, u64)> = pieces.iter().map(|piece| (sections(&load, piece.lifetime), piece.bytes())).collect();
@@ -153,7 +154,7 @@ impl<'a> Pools<'a> {
             }
             // What may not leave sticks out: others make room, a few more each time.
             let rest: Vec<usize> = members.into_iter().filter(|body| !may.contains(body)).collect();
-            let victims: Vec<usize> = self.by_pressure(&rest, &live_curve(&problem), 0).into_iter().take(n_forced).collect();
+            let victims: Vec<usize> = self.by_pressure(&rest, &load_of(&problem), 0).into_iter().take(n_forced).collect();
             if victims.is_empty() && may.is_empty() {
                 return Ok(Some(plan.strategy));
             }
@@ -221,6 +222,25 @@ impl<'a> Pools<'a> {
         plan.note = Some(if lines.is_empty() { "nothing spilled".to_owned() } else { format!("spilled {}", lines.join(", ")) });
         plan
     }
+}
+
+/// Kept bytes per step, with a piece between every two births and deaths, also where the sum stays the same.
+fn load_of(problem: &Problem) -> Curve {
+    let mut changes: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for piece in problem.pieces() {
+        changes.entry(piece.lifetime.start).or_default().0 += piece.bytes();
+        changes.entry(piece.lifetime.end).or_default().1 += piece.bytes();
+    }
+    let steps: Vec<u64> = changes.keys().copied().collect();
+    let mut live = 0_u64;
+    let mut bytes: Vec<u64> = Vec::with_capacity(steps.len());
+    for (born, dead) in changes.into_values() {
+        live = live + born - dead;
+        bytes.push(live);
+    }
+    // The last change is the last death: nothing is kept from there on.
+    bytes.pop();
+    Curve { steps, bytes }
 }
 
 /// The name of a pool, or its number.
