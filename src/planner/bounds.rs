@@ -151,7 +151,11 @@ pub fn peak_live_bytes(problem: &Problem) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constraints::{Constraints, Reserved};
+    use crate::ids::PoolId;
+    use crate::lifetimes::Lifetime;
     use crate::testing::random_problem;
+    use crate::units::Align;
 
     #[test]
     fn the_bound_is_the_largest_sum_over_all_steps_and_its_buffers_add_up_to_it() {
@@ -164,5 +168,48 @@ mod tests {
             assert_eq!((span.start..span.end).find(|&step| load(step) == bound.bytes), Some(bound.step), "seed {seed}");
             assert_eq!(bound.buffers.iter().map(|&id| problem.buffer(id).bytes).sum::<u64>(), bound.bytes, "seed {seed}");
         }
+    }
+
+    #[test]
+    fn what_is_fixed_and_reserved_raises_the_bound_and_gaps_lower_it() {
+        let life = |start, end| Lifetime { start, end };
+        let problem = |rules: &dyn Fn(&mut Constraints)| {
+            let mut constraints = Constraints::default();
+            rules(&mut constraints);
+            let problem = Problem::new([(8, life(0, 4)), (4, life(2, 6))], Align::ONE).expect("a valid problem");
+            bound_bytes(&problem.with_constraints(constraints).expect("rules without contradictions"))
+        };
+        let reserve = |from_byte, to_byte| Reserved { pool: PoolId(0), lifetime: life(3, 9), from_byte, to_byte };
+        assert_eq!(problem(&|_| ()), (12, 2));
+        assert_eq!(
+            problem(&|rules| {
+                rules.add_gap(BufferId(0), life(2, 4), None);
+            }),
+            (8, 0)
+        );
+        assert_eq!(
+            problem(&|rules| {
+                rules.reserve(reserve(0, 4));
+            }),
+            (16, 3)
+        );
+        assert_eq!(
+            problem(&|rules| {
+                rules.reserve(reserve(50, 60));
+            }),
+            (12, 2)
+        );
+        assert_eq!(
+            problem(&|rules| {
+                rules.pin(BufferId(1), 96);
+            }),
+            (100, 2)
+        );
+        assert_eq!(
+            problem(&|rules| {
+                rules.pin(BufferId(1), 4);
+            }),
+            (12, 2)
+        );
     }
 }

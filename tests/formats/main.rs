@@ -7,6 +7,7 @@ mod onnx_reading;
 mod onnx_shapes;
 mod op_lists;
 mod plan_files;
+mod problem_files;
 mod support;
 mod totals;
 mod wrong_files;

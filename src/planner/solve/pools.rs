@@ -277,3 +277,63 @@ fn part(problem: &Problem, ids: &[BufferId], pool: usize) -> Problem {
     own.reserved = here.map(|range| Reserved { pool: PoolId(0), ..*range }).collect();
     part.with_constraints(own).expect("rules of a part are rules of the whole")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::check;
+    use crate::control::Control;
+    use crate::lifetimes::Lifetime;
+    use crate::solve::{AUTO, SolveOptions, solve};
+    use crate::units::Align;
+
+    fn two_pools(sram: u64, sizes: &[(u64, u64, u64)], rules: impl FnOnce(&mut Constraints)) -> Problem {
+        let mut constraints = Constraints::default();
+        constraints.add_pool(Pool { name: "SRAM".to_owned(), capacity_bytes: Some(sram) });
+        constraints.add_pool(Pool { name: "PSRAM".to_owned(), capacity_bytes: None });
+        rules(&mut constraints);
+        let sizes = sizes.iter().map(|&(bytes, start, end)| (bytes, Lifetime { start, end }));
+        Problem::new(sizes, Align::ONE).and_then(|problem| problem.with_constraints(constraints)).expect("a valid problem")
+    }
+
+    fn pools_of(problem: &Problem, strategy: &str) -> (Vec<u32>, Vec<u64>) {
+        let plan = solve(strategy, problem, None, &SolveOptions::default(), &Control::unattended()).expect("a plan");
+        assert_eq!(check(problem, &plan).violations, []);
+        let pools = plan.pools.expect("there are two");
+        (pools.of_buffer.into_iter().map(|pool| pool.0).collect(), pools.arena_bytes)
+    }
+
+    #[test]
+    fn small_buffers_stay_and_the_large_one_is_spilled() {
+        let problem = two_pools(8, &[(4, 0, 4), (6, 0, 4), (2, 0, 4), (8, 4, 5)], |_| ());
+        for strategy in [AUTO, "first-fit", "greedy-size", "lowest-floor", "hot-core", "naive"] {
+            let (pools, bytes) = pools_of(&problem, strategy);
+            assert_eq!(pools[..3], [0, 1, 0], "{strategy}");
+            assert!(bytes[0] <= 8, "{strategy}: {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_may_not_be_spilled_makes_room_by_spilling_others() {
+        let problem = two_pools(8, &[(4, 0, 4), (6, 0, 4), (2, 0, 4)], |rules| {
+            rules.prefer(BufferId(1), vec![PoolId(0)]);
+        });
+        assert_eq!(pools_of(&problem, AUTO), (vec![1, 0, 0], vec![8, 4]));
+    }
+
+    #[test]
+    fn a_pool_that_cannot_hold_what_must_be_in_it_is_over_its_capacity() {
+        let problem = two_pools(5, &[(6, 0, 4), (1, 0, 4)], |rules| {
+            rules.prefer(BufferId(0), vec![PoolId(0)]);
+        });
+        assert_eq!(pools_of(&problem, AUTO), (vec![0, 1], vec![6, 1]));
+    }
+
+    #[test]
+    fn slots_are_refused_and_nothing_spills_without_need() {
+        let problem = two_pools(12, &[(4, 0, 4), (6, 0, 4), (2, 0, 4)], |_| ());
+        assert_eq!(pools_of(&problem, AUTO), (vec![0, 0, 0], vec![12, 0]));
+        let refused = solve("slots-by-birth", &problem, None, &SolveOptions::default(), &Control::unattended());
+        assert!(matches!(refused, Err(SolveError::Unsupported { strategy: "slots-by-birth", because }) if because.contains("several pools")));
+    }
+}
