@@ -90,6 +90,8 @@ fn kept_rectangles(problem: &Problem, constraints: &Constraints, plan: &Plan) ->
         for gap in gaps {
             keep(whole_from, gap.lifetime.start, 0, bytes);
             if let Some((from, to)) = gap.window {
+                // The rounding belongs to the last byte.
+                let to = if to == problem.buffer(buffer).size_bytes { bytes } else { to };
                 keep(gap.lifetime.start, gap.lifetime.end, from, to);
             }
             whole_from = gap.lifetime.end;

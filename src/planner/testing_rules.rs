@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::bounds::bound_bytes;
 use crate::check::check;
-use crate::constraints::{Constraints, Feature, Pool, Reserved};
+use crate::constraints::{Constraints, Pool, Reserved};
 use crate::control::Control;
 use crate::ids::{BufferId, PoolId};
 use crate::lifetimes::Lifetime;
@@ -255,7 +255,7 @@ fn breaks_a_place(problem: &Problem, rules: &Constraints, plan: &Plan) -> bool {
             || offset + bytes > arena
     };
     let is_apart = |&(a, b): &(BufferId, BufferId)| plan.offset(a) != plan.offset(b) || plan.pool(a) != plan.pool(b);
-    problem.ids().any(breaks) || rules.in_place().iter().any(|pair| is_apart(pair))
+    problem.ids().any(breaks) || rules.in_place().iter().any(is_apart)
 }
 
 /// The smallest arena of any plan of a problem with one pool, by trying all offsets; `None` beyond 24 bytes.
@@ -301,6 +301,7 @@ fn is_pair_clear(problem: &Problem, plan: &Plan, one: BufferId, two: BufferId) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constraints::Feature;
 
     #[test]
     fn every_strategy_honours_random_rules_or_refuses_them() {
