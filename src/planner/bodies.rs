@@ -2,7 +2,7 @@
 //!
 //! Problem: alignments, fixed offsets, gaps, views and in-place groups each say something about single buffers; a
 //! strategy wants shapes to place.
-//! Method: join families ([`crate::families`]); a body is the union of what its members must keep, as rectangles of
+//! Method: join families (the module `families`); a body is the union of what its members must keep, as rectangles of
 //! steps and bytes counted from its first byte. Alignments of all members become one rule "offset = residue modulo
 //! step" (Chinese remainders).
 //! Guarantee: a placement of bodies without overlaps, at allowed offsets, honours every rule of the problem but pools.
