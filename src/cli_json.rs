@@ -92,13 +92,7 @@ pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned, keep: Option<&
 }
 
 fn pool(pool: &PoolSummary) -> PoolJson<'_> {
-    PoolJson {
-        name: &pool.name,
-        arena_bytes: pool.arena_bytes,
-        capacity_bytes: pool.capacity_bytes,
-        buffers: pool.buffers,
-        fits: pool.fits(),
-    }
+    PoolJson { name: &pool.name, arena_bytes: pool.arena_bytes, capacity_bytes: pool.capacity_bytes, buffers: pool.buffers, fits: pool.fits() }
 }
 
 /// Any report as indented JSON with a final line end.

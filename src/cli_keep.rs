@@ -91,11 +91,8 @@ struct ResizedJson<'a> {
 pub(crate) fn json<'a>(prepared: &'a Prepared, report: &'a KeepReport) -> KeepJson<'a> {
     let name = |id| prepared.buffer_name(id);
     let moved = |moved: &arenascope_planner::keep::Moved| MovedJson { name: name(moved.buffer), from: moved.from, to: moved.to };
-    let resized = |size: &arenascope_planner::keep::Resized| ResizedJson {
-        name: name(size.buffer),
-        from_bytes: size.from_bytes,
-        to_bytes: size.to_bytes,
-    };
+    let resized =
+        |size: &arenascope_planner::keep::Resized| ResizedJson { name: name(size.buffer), from_bytes: size.from_bytes, to_bytes: size.to_bytes };
     KeepJson {
         kept: report.n_kept,
         kept_bytes: report.kept_bytes,

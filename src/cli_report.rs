@@ -51,7 +51,11 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
     let plain = String::new;
     let mut rows = vec![
         row("before, every tensor in its own block", summary.naive_bytes, plain()),
-        row(if summary.pools.is_empty() { "after, one arena" } else { "after, all pools" }, summary.arena_bytes, format!("saves {}", percent(summary.saving))),
+        row(
+            if summary.pools.is_empty() { "after, one arena" } else { "after, all pools" },
+            summary.arena_bytes,
+            format!("saves {}", percent(summary.saving)),
+        ),
         row("peak live bytes", summary.peak_live_bytes, peak_place(prepared, summary)),
         row("lower bound of every plan", summary.lower_bound_bytes, format!("gap {}", percent(summary.gap))),
     ];
