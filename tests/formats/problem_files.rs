@@ -97,7 +97,11 @@ fn a_capacity_without_pools_is_that_of_the_arena() {
 
 #[test]
 fn a_broken_problem_is_named_with_its_place() {
-    let buffer = |fields: &str| format!(r#"{{ "format": "problem-v1", "buffers": [{{ "id": "a", "size": 8, {fields} }}, {{ "id": "b", "size": 4, "start": 0, "end": 9 }}] }}"#);
+    let buffer = |fields: &str| {
+        format!(
+            r#"{{ "format": "problem-v1", "buffers": [{{ "id": "a", "size": 8, {fields} }}, {{ "id": "b", "size": 4, "start": 0, "end": 9 }}] }}"#
+        )
+    };
     let cases = [
         (buffer(r#""start": 3"#), "buffer `a`", "no lifetime"),
         (buffer(r#""start": 3, "end": 3"#), "buffer `a`", "no step"),
@@ -134,7 +138,9 @@ fn extra_columns_of_csv_are_rules_and_empty_fields_are_none() {
     assert!(workload.warnings.iter().any(|warning| warning.message.contains("hint")));
     let plain = parse("p.csv", b"id,lower,upper,size,alignment,gaps\na,0,9,8,1,\n").expect("a valid problem");
     assert_eq!(plain.constraints, None);
-    for (fields, what) in [("0,", "alignment of 0"), ("x,", "whole number"), ("1,2", "`2` is no gap"), ("1,7-12", "is no gap"), ("1,2-3@9", "is no gap")] {
+    for (fields, what) in
+        [("0,", "alignment of 0"), ("x,", "whole number"), ("1,2", "`2` is no gap"), ("1,7-12", "is no gap"), ("1,2-3@9", "is no gap")]
+    {
         let text = format!("id,lower,upper,size,alignment,gaps\na,0,9,8,{fields}\n");
         let message = parse("p.csv", text.as_bytes()).expect_err(fields).to_string();
         assert!(message.contains("line 2") && message.contains(what), "{message}");
