@@ -9,7 +9,7 @@ use crate::cli_plan::{load, make_plan};
 use crate::cli_print::{print, print_failure};
 use crate::cli_request::{ExportKind, Job, Request, UsageError};
 use crate::cli_window::{Opened, draw_picture, open_window, window_picture};
-use crate::{cli_check, cli_compare, cli_export, cli_inspect, cli_json, cli_keep, cli_report};
+use crate::{cli_bench, cli_check, cli_compare, cli_export, cli_find, cli_inspect, cli_json, cli_keep, cli_report, cli_sweep};
 
 /// Wrong usage, as opposed to a run that failed.
 const USAGE: u8 = 2;
@@ -77,14 +77,25 @@ fn answer(request: Request) -> anyhow::Result<Outcome> {
             print(&if json { cli_compare::json_report(&rows) } else { cli_compare::text_report(&prepared, &rows) })?;
             Ok(cli_compare::is_success(&rows).into())
         }
+        Request::Bench { files, read, prepare, run, only, json } => {
+            let rows = cli_bench::bench(&files, &read, prepare, &run, &only)?;
+            print(&if json { cli_bench::json_report(&rows) } else { cli_bench::text_report(&rows) })?;
+            Ok(cli_bench::is_success(&rows).into())
+        }
         Request::Check { file, plan, read, overrides, json } => {
             let (prepared, planned) = cli_check::check_plan(&file, &plan, &read, overrides)?;
             print(&if json { cli_check::json_report(&prepared, &planned) } else { cli_check::text_report(&prepared, &planned) })?;
             Ok(planned.is_usable().into())
         }
-        Request::Inspect { file, read, prepare, json } => {
+        Request::Inspect { file, find: Some(query), read, prepare, fits: _, json } => {
             let prepared = load(&file, &read, prepare)?;
-            let inspection = cli_inspect::inspect(&prepared);
+            let found = cli_find::find(&prepared, &query);
+            anyhow::ensure!(!found.is_empty(), "{}: no tensor has the position or the name `{query}`", file.display());
+            print(&if json { cli_json::object(&found) } else { cli_find::text_report(&found) }).map(|()| Outcome::Done)
+        }
+        Request::Inspect { file, find: None, read, prepare, fits, json } => {
+            let prepared = load(&file, &read, prepare)?;
+            let inspection = cli_inspect::inspect(&prepared, fits);
             print(&if json { cli_inspect::json_report(&inspection) } else { cli_inspect::text_report(&prepared, &inspection) })?;
             Ok(Outcome::Done)
         }
@@ -95,8 +106,15 @@ fn answer(request: Request) -> anyhow::Result<Outcome> {
                 return print(&cli_export::export_dot(&prepared, &output)?).map(|()| Outcome::Done);
             };
             let planned = make_plan(&prepared, &job)?;
-            print(&cli_export::export_plan(&prepared, &planned, kind, &output)?)?;
+            print(&cli_export::export_plan(&prepared, &planned, kind, &file, &output)?)?;
             Ok(planned.is_usable().into())
+        }
+        Request::Sweep { file, job, range, json, output } => {
+            let sweep = cli_sweep::sweep(&file, &job, &range)?;
+            if let Some(output) = output {
+                cli_sweep::draw(&sweep, &output)?;
+            }
+            print(&if json { cli_sweep::json_report(&sweep) } else { cli_sweep::text_report(&sweep) }).map(|()| Outcome::Done)
         }
         Request::Generate { kind, n, seed, output } => print(&cli_export::export_generated(kind, n, seed, &output)?).map(|()| Outcome::Done),
     }

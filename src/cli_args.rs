@@ -56,6 +56,23 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Measure strategies on many files: true bound, arena, gap, processor time, memory.
+    Bench {
+        /// The files to plan, without rounding unless --align is given; generated problems if there are none.
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        read: ReadArgs,
+        #[command(flatten)]
+        problem: ProblemArgs,
+        #[command(flatten)]
+        solve: SolveArgs,
+        /// Measure these strategies (repeatable) [default: auto].
+        #[arg(long, value_name = "NAME", value_parser = strategy_names())]
+        strategy: Vec<String>,
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
     /// Check a plan against the file it was made for: exit 0 if it is valid, else 1 with every fault listed.
     Check {
         /// The file that was planned.
@@ -70,10 +87,17 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Say what is in a file: ops by type, tensors by role and dtype, bytes, open dimensions, warnings.
+    /// Say what is in a file: ops by type, tensors by role and dtype, bytes, open dimensions, warnings; of a memory
+    /// trace its peaks, fragmentation, failures, and what one arena would need.
     Inspect {
         /// The file to look into.
         file: PathBuf,
+        /// Of a memory trace: say whether so many bytes, such as 2GiB, would fit at the peak and at the end.
+        #[arg(long, value_name = "BYTES")]
+        fits: Option<String>,
+        /// Show only these tensors: a position, such as 128, or a part of the name.
+        #[arg(long, value_name = "INDEX|NAME")]
+        find: Option<String>,
         #[command(flatten)]
         read: ReadArgs,
         #[command(flatten)]
@@ -101,7 +125,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         plan: PlanArgs,
     },
-    /// Write the plan as .json or .csv, or the graph as .dot.
+    /// Write the plan as .json, .csv, .dsa.json, C header (.h) or into a copy of the model (.tflite), or the graph as .dot.
     Export {
         /// The file to plan.
         file: PathBuf,
@@ -110,6 +134,19 @@ pub(crate) enum Command {
         output: PathBuf,
         #[command(flatten)]
         plan: PlanArgs,
+    },
+    /// Plan a file for each value of a dimension and print how its memory grows.
+    Sweep {
+        /// The file to plan.
+        file: PathBuf,
+        #[command(flatten)]
+        plan: PlanArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+        /// Draw the figures as a chart as well (.svg).
+        #[arg(short, long, value_name = "OUT")]
+        output: Option<PathBuf>,
     },
     /// Write a synthetic planning problem as CSV.
     Generate {
@@ -143,9 +180,16 @@ pub(crate) struct PlanArgs {
 /// What a reader needs to know beside the file.
 #[derive(Args, Debug)]
 pub(crate) struct ReadArgs {
-    /// The number for an open dimension (repeatable); NAME is the dimension, `input:axis`, a scalar graph input, or `*` for all others.
+    /// The number for an open dimension (repeatable); NAME is the dimension, `input:axis`, a scalar graph input, or `*` for
+    /// all others. In `sweep` one of them is a range, such as batch=1..64 or seq=128..4096:128.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) dim: Vec<String>,
+    /// The device of a memory trace, as the file numbers them (-1 is the host) [default: the one with most events].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) device: Option<i64>,
+    /// The size of a tensor whose size the file does not tell, such as mask=4KiB (repeatable).
+    #[arg(long, value_name = "NAME=BYTES")]
+    pub(crate) bytes: Vec<String>,
 }
 
 /// What decides the planning problem.
@@ -163,6 +207,9 @@ pub(crate) struct ProblemArgs {
     /// Whether graph inputs and outputs are the caller's memory or part of the arena [default: static].
     #[arg(long, value_enum, value_name = "static|arena", hide_possible_values = true)]
     pub(crate) io: Option<IoArg>,
+    /// Whether the arena of the graphs inside an op (If, Loop, Scan) counts as a workspace of that op [default: on].
+    #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
+    pub(crate) subgraphs: Option<SwitchArg>,
 }
 
 /// What decides how a strategy works.
@@ -214,6 +261,7 @@ pub(crate) enum KindArg {
 pub(crate) enum ThemeArg {
     Light,
     Dark,
+    Projector,
 }
 
 /// The views that can be drawn.
@@ -224,7 +272,9 @@ pub(crate) enum ViewArg {
     Arena,
     Memory,
     Interference,
+    Inspector,
     Table,
+    Strategies,
 }
 
 /// Every strategy with its sentence, so that help and suggestions follow the planner's table.

@@ -46,6 +46,7 @@ fn own_settings(plan: &PlanFile) -> PrepareSettings {
     let mut settings = PrepareSettings::default();
     settings.align = plan.align.and_then(Align::new).unwrap_or(settings.align);
     settings.alias.in_place = plan.in_place.as_deref().map_or(settings.alias.in_place, |word| word != "off");
+    settings.subgraphs = plan.subgraphs.as_deref() != Some("off");
     settings.alias.io = if plan.io.as_deref() == Some("arena") { Io::Arena } else { Io::Static };
     settings
 }
@@ -54,7 +55,8 @@ fn own_settings(plan: &PlanFile) -> PrepareSettings {
 pub(crate) fn text_report(prepared: &Prepared, planned: &Planned) -> String {
     let faults = all_faults(prepared, planned);
     let unlisted = n_faults(planned).saturating_sub(faults.len() as u64);
-    let mut text = if planned.is_valid() { "valid\n".to_owned() } else { format!("invalid: {}\n", counted(n_faults(planned), "fault")) };
+    let held = format!("{} in an arena of {}", counted(planned.summary.buffers, "buffer"), exact_bytes(planned.summary.arena_bytes));
+    let mut text = if planned.is_valid() { format!("valid: {held}\n") } else { format!("invalid: {}\n", counted(n_faults(planned), "fault")) };
     for fault in faults {
         text.push_str(&format!("  {fault}\n"));
     }

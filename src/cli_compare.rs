@@ -59,6 +59,11 @@ pub(crate) fn text_report(prepared: &Prepared, rows: &[Row]) -> String {
     }
     text.push('\n');
     text.push_str(&table(0, &columns, &lines));
+    if rows.iter().any(|row| row.strategy == "naive") && prepared.naive_bytes > prepared.problem.total_bytes() {
+        text.push_str(
+            "\nThe naive total counts every tensor; the strategy `naive` places buffers, in which views and in-place results already share.\n",
+        );
+    }
     text
 }
 

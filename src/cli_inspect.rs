@@ -2,11 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use arenascope_planner::bounds::peak_live_bytes;
+use arenascope_planner::check::Violation;
 use arenascope_planner::graph::{Graph, Role};
+use arenascope_planner::ids::BufferId;
+use arenascope_planner::observed::{Observed, observed, observed_bytes};
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::workload::Source;
 use serde::Serialize;
 
+use crate::cli_inspect_trace::{self, TraceInspection, inspect_trace};
 use crate::cli_json::object;
 use crate::cli_print::{Set, binary_bytes, counted, exact_bytes, grouped, paragraph, table};
 use crate::cli_report::{TEXT_WIDTH, warning_lines};
@@ -27,7 +32,21 @@ pub(crate) struct Inspection<'a> {
     ops_by_type: Vec<KindCount>,
     tensors_by_role: Vec<TensorCount>,
     dimensions: Vec<Dimension<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<TraceInspection>,
+    observed: Option<ObservedReport>,
     warnings: Vec<String>,
+}
+
+/// The plan found in the file, as its tool made it.
+#[derive(Serialize)]
+struct ObservedReport {
+    tool: String,
+    arena_bytes: u64,
+    buffers: u64,
+    peak_live_bytes: u64,
+    valid: bool,
+    faults: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -51,12 +70,16 @@ struct Dimension<'a> {
     is_default: bool,
 }
 
-/// Counts what is in a file.
-pub(crate) fn inspect(prepared: &Prepared) -> Inspection<'_> {
+/// Counts what is in a file. Of a memory trace, `fits` asks whether so many bytes would fit.
+pub(crate) fn inspect(prepared: &Prepared, fits: Option<u64>) -> Inspection<'_> {
     let workload = &prepared.workload;
     let graph = match &workload.source {
         Source::Graph(graph) => Some(graph.as_ref()),
-        Source::Buffers(_) => None,
+        Source::Buffers(_) | Source::Trace(_) => None,
+    };
+    let trace = match &workload.source {
+        Source::Trace(trace) => Some(inspect_trace(prepared, trace, fits)),
+        Source::Graph(_) | Source::Buffers(_) => None,
     };
     Inspection {
         file: &workload.file,
@@ -72,7 +95,26 @@ pub(crate) fn inspect(prepared: &Prepared) -> Inspection<'_> {
         ops_by_type: graph.map_or_else(Vec::new, ops_by_type),
         tensors_by_role: graph.map_or_else(Vec::new, tensors_by_role),
         dimensions: workload.symbolic_dims.iter().map(|dim| Dimension { name: &dim.name, value: dim.value, is_default: dim.is_default }).collect(),
+        trace,
+        observed: observed(workload).map(|found| observed_report(&found, observed_bytes(prepared))),
         warnings: prepared.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn observed_report(found: &Observed, said_bytes: Option<u64>) -> ObservedReport {
+    let report = found.check();
+    let name = |id: BufferId| found.names[id.index()].as_str();
+    let fault = |violation: &Violation| match *violation {
+        Violation::Overlap { a, b, .. } => format!("{violation} (`{}` and `{}`)", name(a), name(b)),
+        _ => violation.to_string(),
+    };
+    ObservedReport {
+        tool: found.plan.strategy.clone(),
+        arena_bytes: said_bytes.unwrap_or(found.plan.arena_bytes),
+        buffers: found.problem.n_buffers() as u64,
+        peak_live_bytes: peak_live_bytes(&found.problem).0,
+        valid: report.is_valid(),
+        faults: report.violations.iter().map(fault).collect(),
     }
 }
 
@@ -129,8 +171,26 @@ pub(crate) fn text_report(prepared: &Prepared, inspection: &Inspection<'_>) -> S
         text.push_str("\nopen dimensions\n");
         text.push_str(&table(2, &[Set::Left, Set::Right, Set::Left], &dimension_rows(inspection)));
     }
+    text.push_str(&inspection.trace.as_ref().map_or_else(String::new, cli_inspect_trace::text_report));
+    if let Some(observed) = &inspection.observed {
+        text.push_str(&format!("\nplan found in the file, by {}\n", observed.tool));
+        text.push_str(&table(2, &[Set::Left, Set::Right, Set::Right], &observed_rows(observed)));
+        for fault in &observed.faults {
+            text.push_str(&format!("  {fault}\n"));
+        }
+    }
     text.push_str(&warning_lines(prepared, usize::MAX));
     text
+}
+
+fn observed_rows(observed: &ObservedReport) -> Vec<Vec<String>> {
+    let bytes = |label: &str, bytes: u64| vec![label.to_owned(), exact_bytes(bytes), binary_bytes(bytes)];
+    vec![
+        bytes("arena", observed.arena_bytes),
+        bytes("peak of what it places", observed.peak_live_bytes),
+        vec!["placed buffers".to_owned(), grouped(observed.buffers)],
+        vec![if observed.valid { "valid: nothing live overlaps".to_owned() } else { "INVALID: live buffers overlap".to_owned() }],
+    ]
 }
 
 fn total_rows(inspection: &Inspection<'_>) -> Vec<Vec<String>> {

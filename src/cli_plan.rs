@@ -53,12 +53,18 @@ pub(crate) fn make_plan(prepared: &Prepared, job: &Job) -> anyhow::Result<Planne
 /// Runs one strategy under its limits and checks what comes out.
 pub(crate) fn run_strategy(prepared: &Prepared, strategy: &str, limits: &RunLimits) -> Result<Planned, SolveError> {
     let began = Instant::now();
+    let plan = plan_once(prepared, strategy, limits)?;
+    let seconds = began.elapsed().as_secs_f64();
+    Ok(judge(prepared, plan, seconds))
+}
+
+/// Runs one strategy under its limits; nothing is checked.
+pub(crate) fn plan_once(prepared: &Prepared, strategy: &str, limits: &RunLimits) -> Result<Plan, SolveError> {
+    let began = Instant::now();
     let is_over = |limit: Duration| began.elapsed() >= limit;
     let should_stop = || limits.time_limit.is_some_and(is_over);
     let control = Control::new(&should_stop, &|_| ());
-    let plan = solve(strategy, &prepared.problem, prepared.context.as_deref(), &limits.solve, &control)?;
-    let seconds = began.elapsed().as_secs_f64();
-    Ok(judge(prepared, plan, seconds))
+    solve(strategy, &prepared.problem, prepared.context.as_deref(), &limits.solve, &control)
 }
 
 /// Checks a plan both ways and measures it.

@@ -68,7 +68,9 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
     }
     if let Some(observed) = summary.observed_bytes {
         let tool = prepared.workload.observed.as_ref().map_or_else(plain, |observed| format!("chosen by {}", observed.tool));
-        rows.push(row("plan found in the file", observed, tool));
+        let n_overlaps = arenascope_planner::observed::observed(&prepared.workload).map_or(0, |found| found.check().n_overlaps);
+        let verdict = if n_overlaps == 0 { String::new() } else { format!(", INVALID: {}", counted(n_overlaps, "overlap")) };
+        rows.push(row("plan found in the file", observed, tool + &verdict));
     }
     if let Some(capacity) = summary.capacity_bytes {
         let verdict = if summary.arena_bytes <= capacity {
@@ -135,6 +137,10 @@ pub(crate) fn badge(planned: &Planned) -> String {
         Status::Infeasible => "but no plan fits the capacity, and that is proved",
         Status::Limit => "stopped at the limit before it could answer for the capacity",
     };
+    let unknown = planned.summary.unknown_tensors;
+    if unknown > 0 {
+        return format!("valid, but {} of unknown size not counted", counted(unknown, "tensor"));
+    }
     let joint = if matches!(planned.summary.status, Status::Optimal) { " " } else { ", " };
     format!("valid{joint}{quality}")
 }

@@ -11,6 +11,7 @@ use arenascope_planner::solve::{AUTO, Share, SolveOptions};
 use arenascope_planner::units::{Align, parse_bytes};
 
 use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg, ThemeArg, ViewArg};
+use crate::cli_sweep::Range;
 
 /// A command line that is well formed but makes no sense; exit code 2.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +40,7 @@ pub(crate) struct ProblemOverrides {
     pub(crate) capacity_bytes: Option<u64>,
     pub(crate) in_place: Option<bool>,
     pub(crate) io: Option<Io>,
+    pub(crate) subgraphs: Option<bool>,
 }
 
 impl ProblemOverrides {
@@ -48,6 +50,7 @@ impl ProblemOverrides {
         settings.align = self.align.unwrap_or(base.align);
         settings.alias.in_place = self.in_place.unwrap_or(base.alias.in_place);
         settings.alias.io = self.io.unwrap_or(base.alias.io);
+        settings.subgraphs = self.subgraphs.unwrap_or(base.subgraphs);
         settings.capacity_bytes = self.capacity_bytes.or(base.capacity_bytes);
         settings
     }
@@ -65,6 +68,9 @@ pub(crate) enum ExportKind {
 pub(crate) enum PlanKind {
     Json,
     Csv,
+    Dsa,
+    Header,
+    Tflite,
 }
 
 /// A picture to draw.
@@ -82,10 +88,12 @@ pub(crate) enum Request {
     Window { file: Option<PathBuf>, job: Job },
     Plan { file: PathBuf, job: Job, keep: Option<PathBuf>, json: bool },
     Compare { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
+    Bench { files: Vec<PathBuf>, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
     Check { file: PathBuf, plan: PathBuf, read: ReadOptions, overrides: ProblemOverrides, json: bool },
-    Inspect { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, json: bool },
+    Inspect { file: PathBuf, find: Option<String>, read: ReadOptions, prepare: PrepareSettings, fits: Option<u64>, json: bool },
     Render { file: PathBuf, job: Job, picture: Picture },
     Export { file: PathBuf, job: Job, kind: ExportKind, output: PathBuf },
+    Sweep { file: PathBuf, job: Job, range: Range, json: bool, output: Option<PathBuf> },
     Generate { kind: Kind, n: usize, seed: u64, output: PathBuf },
 }
 
@@ -99,16 +107,30 @@ impl TryFrom<CommandLine> for Request {
             Some(Command::Compare { file, read, problem, solve, strategy, json }) => {
                 Self::Compare { file, read: read_options(&read)?, prepare: settings(&problem)?, run: limits(&solve)?, only: strategy, json }
             }
+            Some(Command::Bench { files, read, problem, solve, strategy, json }) => {
+                // Published bounds and heights are exact bytes.
+                let exact = PrepareSettings { align: Align::ONE, ..PrepareSettings::default() };
+                let prepare = overrides(&problem)?.over(exact);
+                Self::Bench { files, read: read_options(&read)?, prepare, run: limits(&solve)?, only: strategy, json }
+            }
             Some(Command::Check { file, plan, read, problem, json }) => {
                 Self::Check { file, plan, read: read_options(&read)?, overrides: overrides(&problem)?, json }
             }
-            Some(Command::Inspect { file, read, problem, json }) => {
-                Self::Inspect { file, read: read_options(&read)?, prepare: settings(&problem)?, json }
+            Some(Command::Inspect { file, fits, find, read, problem, json }) => {
+                let fits = fits.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("--fits: {message}")))?;
+                Self::Inspect { file, find, read: read_options(&read)?, prepare: settings(&problem)?, fits, json }
             }
             Some(Command::Render { file, output, view, size, theme, plan }) => {
                 Self::Render { file, job: job(plan)?, picture: picture(output, view, &size, theme)? }
             }
             Some(Command::Export { file, output, plan }) => Self::Export { file, job: job(plan)?, kind: export_kind(&output)?, output },
+            Some(Command::Sweep { file, mut plan, json, output }) => {
+                let range = take_range(&mut plan.read)?;
+                if let Some(output) = output.as_ref().filter(|output| extension(output) != "svg") {
+                    return Err(UsageError(format!("--output: `{}` does not end in .svg", output.display())));
+                }
+                Self::Sweep { file, job: job(plan)?, range, json, output }
+            }
             Some(Command::Generate { kind, n, seed, output }) => Self::Generate { kind: generated_kind(kind), n, seed, output },
         })
     }
@@ -120,7 +142,31 @@ fn job(args: PlanArgs) -> Result<Job, UsageError> {
 }
 
 fn read_options(args: &ReadArgs) -> Result<ReadOptions, UsageError> {
-    Ok(ReadOptions { dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()? })
+    Ok(ReadOptions {
+        dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()?,
+        bytes: args.bytes.iter().map(|size| tensor_size(size)).collect::<Result<_, _>>()?,
+        device: args.device,
+    })
+}
+
+fn tensor_size(text: &str) -> Result<(String, u64), UsageError> {
+    let (name, size) = text
+        .rsplit_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| UsageError(format!("--bytes: `{text}` is not NAME=BYTES; write for example --bytes mask=4KiB")))?;
+    let bytes = parse_bytes(size).map_err(|message| UsageError(format!("--bytes: {message}")))?;
+    Ok((name.to_owned(), bytes))
+}
+
+/// The one dimension that is a range; the others stay.
+fn take_range(args: &mut ReadArgs) -> Result<Range, UsageError> {
+    let is_range = |dim: &String| dim.rsplit_once('=').is_some_and(|(_, value)| value.contains(".."));
+    let (ranges, others): (Vec<String>, Vec<String>) = args.dim.drain(..).partition(is_range);
+    args.dim = others;
+    let [range] = ranges.as_slice() else {
+        return Err(UsageError(format!("--dim: {} ranges are given, but a sweep needs one, such as --dim batch=1..64", ranges.len())));
+    };
+    Range::parse(range).map_err(UsageError)
 }
 
 /// Names may contain `=` themselves, so the last one divides.
@@ -141,6 +187,7 @@ fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
     Ok(ProblemOverrides {
         align: positive("--align", &args.align)?.and_then(Align::new),
         capacity_bytes: positive("--capacity", &args.capacity)?,
+        subgraphs: args.subgraphs.map(|switch| switch == SwitchArg::On),
         in_place: args.in_place.map(|switch| switch == SwitchArg::On),
         io: args.io.map(|io| match io {
             IoArg::Static => Io::Static,
@@ -179,11 +226,14 @@ fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Resul
         ViewArg::Arena => "arena",
         ViewArg::Memory => "memory",
         ViewArg::Interference => "interference",
+        ViewArg::Inspector => "inspector",
         ViewArg::Table => "table",
+        ViewArg::Strategies => "strategies",
     };
     let theme = match theme {
         ThemeArg::Light => "light",
         ThemeArg::Dark => "dark",
+        ThemeArg::Projector => "projector",
     };
     Ok(Picture { view, size: picture_size(size)?, theme, output })
 }
@@ -199,11 +249,19 @@ fn picture_size(text: &str) -> Result<(u32, u32), UsageError> {
 }
 
 fn export_kind(output: &std::path::Path) -> Result<ExportKind, UsageError> {
+    if output.to_str().is_some_and(|name| name.to_ascii_lowercase().ends_with(".dsa.json")) {
+        return Ok(ExportKind::Plan(PlanKind::Dsa));
+    }
     match extension(output).as_str() {
         "json" => Ok(ExportKind::Plan(PlanKind::Json)),
         "csv" => Ok(ExportKind::Plan(PlanKind::Csv)),
+        "h" => Ok(ExportKind::Plan(PlanKind::Header)),
+        "tflite" => Ok(ExportKind::Plan(PlanKind::Tflite)),
         "dot" => Ok(ExportKind::Dot),
-        _ => Err(UsageError(format!("--output: `{}` ends in none of .json, .csv, .dot, so what to write is unclear", output.display()))),
+        _ => Err(UsageError(format!(
+            "--output: `{}` ends in none of .json, .csv, .dsa.json, .h, .tflite, .dot, so what to write is unclear",
+            output.display()
+        ))),
     }
 }
 
@@ -276,6 +334,13 @@ mod tests {
             ("render m -o m.png --size 12", "--size"),
             ("render m -o m.png --size 1x1", "--size"),
             ("export m -o m.txt", "--output"),
+            ("plan m --bytes mask", "--bytes"),
+            ("plan m --bytes mask=lots", "--bytes"),
+            ("sweep m", "--dim"),
+            ("sweep m --dim batch=4", "--dim"),
+            ("sweep m --dim batch=4..1", "--dim"),
+            ("sweep m --dim a=1..2 --dim b=1..2", "--dim"),
+            ("sweep m --dim a=1..2 -o a.png", "--output"),
         ] {
             let UsageError(message) = request(line).expect_err(line);
             assert!(message.starts_with(option), "{line}: {message}");

@@ -4,16 +4,21 @@
 
 mod cli;
 mod cli_args;
+mod cli_bench;
 mod cli_check;
 mod cli_compare;
 mod cli_export;
+mod cli_find;
 mod cli_inspect;
+mod cli_inspect_trace;
 mod cli_json;
 mod cli_keep;
+mod cli_measure;
 mod cli_plan;
 mod cli_print;
 mod cli_report;
 mod cli_request;
+mod cli_sweep;
 mod cli_window;
 
 fn main() -> std::process::ExitCode {

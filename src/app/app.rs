@@ -68,6 +68,7 @@ impl App {
         if self.installed != Some(self.state.settings.theme) {
             theme::install(ctx, self.state.settings.theme);
             self.installed = Some(self.state.settings.theme);
+            ctx.request_repaint();
         }
         let planned = self.state.session.as_ref().and_then(|session| session.shown().cloned());
         if self.state.selection.begin_frame(planned.as_deref()) {
@@ -150,6 +151,10 @@ impl App {
     }
 
     fn views_ui(&mut self, ui: &mut Ui, planned: &Arc<Planned>) {
+        if planned.prepared.problem.n_buffers() == 0 {
+            nothing_ui(ui, self.state.settings.theme.tokens(), planned, &self.commands);
+            return;
+        }
         let Self { state, commands, colours, .. } = self;
         let colour_by = state.colour_by();
         let State { settings, session, selection, steps, bytes, show_before, slot_lanes, views, .. } = state;
@@ -207,7 +212,9 @@ pub fn pane_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, views: &mut Views, pane: Pane) {
         Pane::Memory => memory::memory_ui(ui, ctx),
         Pane::Interference => views.interference.ui(ui, ctx),
         Pane::Inspector => views.inspector.ui(ui, ctx),
+        Pane::Table if views.shows_strategies && views.maximised.is_none() => views.strategies.ui(ui, ctx),
         Pane::Table => views.table.ui(ui, ctx),
+        Pane::Strategies => views.strategies.ui(ui, ctx),
     }
 }
 
@@ -215,6 +222,23 @@ fn failure(workload: &Stage<arenascope_planner::workload::Workload>, planned: &S
     match (workload, planned) {
         (Stage::Failed(message, _), _) | (_, Stage::Failed(message, _)) => Some(message.clone()),
         _ => None,
+    }
+}
+
+/// A file without anything to plan.
+fn nothing_ui(ui: &mut Ui, t: &'static Tokens, planned: &Planned, commands: &CommandSender) {
+    let unknown = planned.summary.unknown_tensors;
+    let detail = match (unknown, planned.summary.static_bytes) {
+        (0, 0) => "The file has no buffers.".to_owned(),
+        (0, bytes) => format!("Everything in it is static: {}.", text::bytes(bytes)),
+        (unknown, _) => {
+            format!("{} of unknown size; the warnings of `arenascope inspect` say why.", text::counted(unknown, "tensor is", "tensors are"))
+        }
+    };
+    let actions = [Action::primary("Open another file")];
+    let words = Notice { icon: Icon::STACK, failed: false, title: "There is nothing to plan here", detail: &detail, actions: &actions };
+    if notice(ui, t, ui.max_rect(), &words).is_some() {
+        commands.send(Command::CloseFile);
     }
 }
 

@@ -16,12 +16,12 @@ use crate::model::RowOrder;
 use crate::samples::{SAMPLES, thumbnails};
 use crate::selection::Item;
 use crate::session::{PlanOptions, Planned, Session, Stage, make_plan};
-use crate::state::{Notice, Sample, State};
+use crate::state::{Notice, PathField, Sample, State};
 use crate::theme::ThemeKind;
-use crate::views::interference;
+use crate::views::{Pane, interference, strategies};
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Status;
-use arenascope_planner::solve::AUTO;
+use arenascope_planner::solve::{AUTO, find_strategy};
 
 /// A dialog that answers "no file" faster than this was not shown at all.
 const NO_DIALOG: Duration = Duration::from_millis(150);
@@ -45,7 +45,7 @@ const KEY_PAN: f64 = 0.25;
 pub fn apply(state: &mut State, picker: &Arc<dyn FilePicker>, command: Command) {
     match command {
         Command::OpenDialog => pick(state, picker),
-        Command::OpenByPath => state.path_field = Some(String::new()),
+        Command::OpenByPath => state.path_field = Some(PathField { text: String::new(), is_export: false }),
         Command::Open(path) => open(state, &path),
         Command::OpenSample(sample) => open_sample(state, sample),
         Command::CloseFile => close(state),
@@ -54,6 +54,7 @@ pub fn apply(state: &mut State, picker: &Arc<dyn FilePicker>, command: Command) 
         Command::Export(path) => export_to(state, path),
         Command::CancelJob => cancel(state),
         Command::LayOutInterference => lay_out(state),
+        Command::CompareStrategies => compare(state),
         Command::Quit => state.quit = true,
         command => apply_to_view(state, command),
     }
@@ -76,6 +77,7 @@ fn apply_to_view(state: &mut State, command: Command) {
         Command::SetSlotLanes(on) => state.slot_lanes = on,
         Command::SetRowOrder(order) => state.views.lifetimes.order = order,
         Command::Maximise(pane) => state.views.maximised = pane,
+        Command::ShowFoot(pane) => state.views.shows_strategies = pane == Pane::Strategies,
         Command::ResetLayout => state.views.reset_layout(),
         Command::Find => state.views.start_search(),
         Command::SetFilter(filter) => state.views.table.set_filter(filter),
@@ -121,12 +123,15 @@ fn take_event(state: &mut State, event: Event) {
         Outcome::Picked(Some(path), _) => export_to(state, path),
         Outcome::Picked(None, took) => {
             if took < NO_DIALOG {
-                state.path_field.get_or_insert_default();
+                let is_export = event.kind == JobKind::PickExport;
+                let text = if is_export { suggested_export(state) } else { String::new() };
+                state.path_field.get_or_insert(PathField { text, is_export });
                 notify(state, "no file dialog is available here; type the path", false);
             }
         }
         Outcome::Loaded(result) => loaded(state, result),
         Outcome::Planned(result) => planned(state, event.revision, result),
+        Outcome::Compared(result) => state.views.strategies.take(result),
         Outcome::Thumbnails(thumbnails) => state.views.thumbnails = thumbnails,
         Outcome::LaidOut(result) => state.views.interference.take_layout(result),
         Outcome::Exported(Ok(path)) => notify(state, format!("wrote {}", path.display()), false),
@@ -154,9 +159,15 @@ fn pick(state: &mut State, picker: &Arc<dyn FilePicker>) {
 
 fn pick_export(state: &mut State, picker: &Arc<dyn FilePicker>) {
     let picker = Arc::clone(picker);
-    let stem = state.session.as_ref().map_or_else(|| "plan".to_owned(), |session| export::stem(&session.name));
-    let work = move |_: &arenascope_planner::control::Control<'_>| picked(|| picker.save(&format!("{stem}.plan.json")));
+    let suggestion = suggested_export(state);
+    let work = move |_: &arenascope_planner::control::Control<'_>| picked(|| picker.save(&suggestion));
     state.jobs.submit(JobKind::PickExport, 0, "Waiting for the file dialog", Box::new(work));
+}
+
+/// The file name that an export is offered under.
+fn suggested_export(state: &State) -> String {
+    let stem = state.session.as_ref().map_or_else(|| "plan".to_owned(), |session| export::stem(&session.name));
+    format!("{stem}.plan.json")
 }
 
 fn picked(ask: impl FnOnce() -> Option<PathBuf>) -> Outcome {
@@ -171,7 +182,7 @@ fn open(state: &mut State, path: &Path) {
     state.settings.recent.insert(0, std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
     state.settings.recent.dedup();
     state.settings.recent.truncate(MAX_RECENT);
-    begin(state, Some(path), name.clone());
+    let name = begin(state, Some(path), name);
     let (path, read) = (path.to_owned(), state.next_read.clone());
     let work = move |control: &arenascope_planner::control::Control<'_>| {
         Outcome::Loaded(arenascope_formats::read(&path, &read, control).map(Arc::new).map_err(|error| error.to_string()))
@@ -190,14 +201,22 @@ fn open_sample(state: &mut State, sample: Sample) {
     state.jobs.submit(JobKind::Load, 0, format!("Reading {}", built_in.file), Box::new(work));
 }
 
-fn begin(state: &mut State, path: Option<&Path>, name: String) {
-    close(state);
+/// Begins to read a document; the open one stays until the new one is there.
+fn begin(state: &mut State, path: Option<&Path>, name: String) -> String {
     state.path_field = None;
-    state.session = Some(Session::new(path, name, state.next_read.clone(), state.next_options.clone()));
+    state.opening = Some(Session::new(path, name.clone(), state.next_read.clone(), state.next_options.clone()));
+    if find_strategy(&state.next_options.strategy).is_some_and(|strategy| !strategy.is_safe) {
+        AUTO.clone_into(&mut state.next_options.strategy);
+    }
+    if state.session.as_ref().is_none_or(|session| session.shown().is_none()) {
+        close(state);
+        state.session = state.opening.take();
+    }
+    name
 }
 
 fn close(state: &mut State) {
-    for kind in [JobKind::Load, JobKind::Plan, JobKind::Layout] {
+    for kind in [JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare] {
         state.jobs.cancel(kind);
     }
     state.session = None;
@@ -208,8 +227,12 @@ fn close(state: &mut State) {
 }
 
 fn cancel(state: &mut State) {
-    for kind in [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Export] {
+    for kind in [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare, JobKind::Export] {
         state.jobs.cancel(kind);
+    }
+    if state.opening.take().is_some() {
+        notify(state, "cancelled", false);
+        return;
     }
     if let Some(session) = &mut state.session {
         if session.workload.is_running() {
@@ -222,10 +245,20 @@ fn cancel(state: &mut State) {
         }
     }
     state.views.interference.give_up();
+    state.views.strategies.give_up();
     notify(state, "cancelled", false);
 }
 
 fn loaded(state: &mut State, result: Result<Arc<arenascope_planner::workload::Workload>, String>) {
+    if let Some(mut opening) = state.opening.take() {
+        if let Err(message) = &result {
+            notify(state, message.clone(), true);
+            return;
+        }
+        opening.workload = Stage::Empty;
+        close(state);
+        state.session = Some(opening);
+    }
     let Some(session) = &mut state.session else { return };
     session.workload.finish(result);
     let is_large = matches!(&session.workload, Stage::Ready(workload) if workload.n_items() >= PREVIEW_FROM);
@@ -311,6 +344,13 @@ fn lay_out(state: &mut State) {
     state.jobs.submit(JobKind::Layout, 0, "Laying out the interference graph", Box::new(work));
 }
 
+/// Runs all strategies on the shown problem in the background.
+fn compare(state: &mut State) {
+    let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) else { return };
+    let work = move |control: &arenascope_planner::control::Control<'_>| Outcome::Compared(strategies::compare(&planned, control));
+    state.jobs.submit(JobKind::Compare, 0, "Running all strategies", Box::new(work));
+}
+
 /// Makes the small pictures of the samples in the background.
 pub fn make_thumbnails(state: &mut State) {
     let work = |control: &arenascope_planner::control::Control<'_>| Outcome::Thumbnails(thumbnails(control));
@@ -332,8 +372,11 @@ fn clear(state: &mut State) {
     if state.selection.selected().is_none() && state.selection.steps.is_none() && state.views.maximised.take().is_some() {
         return;
     }
+    let nothing_marked = state.selection.selected().is_none() && state.selection.steps.is_none();
+    if nothing_marked && state.notice.take().is_none() {
+        state.views.table.set_filter(String::new());
+    }
     state.selection.steps = None;
-    state.notice = None;
     select(state, None);
 }
 
@@ -392,10 +435,12 @@ fn zoom_to_selection(state: &mut State) {
 }
 
 fn export_to(state: &mut State, path: PathBuf) {
+    state.path_field = None;
     let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) else { return };
+    let source = state.session.as_ref().and_then(|session| session.path.clone());
     let picture = export::Picture { settings: state.settings.clone(), view: "window".to_owned(), size: (1440, 900) };
     let work = move |_: &arenascope_planner::control::Control<'_>| {
-        Outcome::Exported(export::write(&planned, &path, &picture).map(|()| path.clone()).map_err(|error| format!("{error:#}")))
+        Outcome::Exported(export::write(&planned, source.as_deref(), &path, &picture).map(|()| path.clone()).map_err(|error| format!("{error:#}")))
     };
     state.jobs.submit(JobKind::Export, 0, "Writing", Box::new(work));
 }

@@ -112,6 +112,10 @@ pub enum Command {
     SetWheelZooms(bool),
     /// Show one view alone, or all of them again.
     Maximise(Option<Pane>),
+    /// Bring a view at the foot of the window to the front.
+    ShowFoot(Pane),
+    /// Run all strategies.
+    CompareStrategies,
     /// Put all views back where they were at first.
     ResetLayout,
     /// Put the cursor into the table's filter.
@@ -234,6 +238,8 @@ impl CommandSender {
 pub fn pressed(ctx: &egui::Context, has_file: bool) -> Vec<Command> {
     let typing = ctx.memory(|memory| memory.focused().is_some()) && ctx.egui_wants_keyboard_input();
     let mut commands = Vec::new();
+    // An open menu takes Escape for itself.
+    let menu_is_open = egui::Popup::is_any_open(ctx);
     ctx.input_mut(|input| {
         if !typing {
             by_position(input);
@@ -241,7 +247,8 @@ pub fn pressed(ctx: &egui::Context, has_file: bool) -> Vec<Command> {
         for entry in COMMANDS.iter().filter(|entry| has_file || !entry.needs_file) {
             for keys in entry.keys {
                 let plain = !keys.modifiers.command && !matches!(keys.logical_key, Key::Escape | Key::F1);
-                if (!plain || !typing) && input.consume_shortcut(keys) {
+                let is_menus = menu_is_open && keys.logical_key == Key::Escape;
+                if (!plain || !typing) && !is_menus && input.consume_shortcut(keys) {
                     commands.push(entry.command.clone());
                 }
             }

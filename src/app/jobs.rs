@@ -15,6 +15,7 @@ use arenascope_planner::workload::Workload;
 use crate::samples::Thumbnail;
 use crate::session::Planned;
 use crate::views::interference::NodeLayout;
+use crate::views::strategies::Comparison;
 
 /// What a job is for; a new one of a kind replaces the old one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -33,6 +34,8 @@ pub enum JobKind {
     Export,
     /// Drawing small pictures of the samples.
     Thumbnails,
+    /// Running all strategies.
+    Compare,
 }
 
 /// What a job gives back.
@@ -48,6 +51,8 @@ pub enum Outcome {
     LaidOut(Result<Arc<NodeLayout>, String>),
     /// A file was written.
     Exported(Result<PathBuf, String>),
+    /// All strategies were run.
+    Compared(Result<Arc<Comparison>, String>),
     /// The samples' small pictures were made.
     Thumbnails(Vec<Thumbnail>),
 }
@@ -260,5 +265,6 @@ fn failed(kind: JobKind, message: &str) -> Outcome {
         JobKind::Layout => Outcome::LaidOut(Err(message.to_owned())),
         JobKind::Export => Outcome::Exported(Err(message.to_owned())),
         JobKind::Thumbnails => Outcome::Thumbnails(Vec::new()),
+        JobKind::Compare => Outcome::Compared(Err(message.to_owned())),
     }
 }

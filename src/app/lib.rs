@@ -23,6 +23,7 @@ pub mod rects;
 pub mod samples;
 pub mod selection;
 pub mod session;
+pub mod small_picture;
 pub mod state;
 pub mod svg;
 #[cfg(test)]

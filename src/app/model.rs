@@ -7,8 +7,9 @@ use arenascope_planner::ids::{BufferId, TensorId};
 use arenascope_planner::interference::Interference;
 use arenascope_planner::lifetimes::{Lifetime, lifetimes};
 use arenascope_planner::metrics::{Hole, holes, live_curve, naive_curve};
+use arenascope_planner::observed::observed_plan;
 use arenascope_planner::plan::Plan;
-use arenascope_planner::prepare::{Prepared, observed_plan};
+use arenascope_planner::prepare::Prepared;
 
 use crate::curve_index::CurveIndex;
 use crate::rects::{ChartRect, RectIndex};
@@ -81,6 +82,8 @@ pub struct Model {
     pub n_conflicts: u64,
     /// The most buffers live at one step, and such a step.
     pub largest_clique: (usize, u64),
+    /// The size of each slot: that of its largest buffer; empty for an offset plan.
+    pub slot_bytes: Vec<u64>,
     /// The lower bound and who forces it.
     pub bound: LowerBound,
     /// The largest buffer, rounded.
@@ -131,6 +134,7 @@ impl Model {
             degrees: problem.ids().map(|id| interference.degree(id)).collect(),
             n_conflicts: interference.n_conflicts(),
             largest_clique: interference.largest_clique(),
+            slot_bytes: slot_bytes(prepared, plan),
             bound: lower_bound(problem),
             largest_bytes: problem.buffers().iter().map(|buffer| buffer.bytes).max().unwrap_or(0),
             live: CurveIndex::new(live_curve(problem)),
@@ -194,6 +198,16 @@ fn orders(prepared: &Prepared, plan: &Plan) -> [Vec<BufferId>; 3] {
     let mut by_slot = by_birth.clone();
     by_slot.sort_by_key(|&id| (plan.slot(id), plan.offset(id)));
     [by_birth, by_size, by_slot]
+}
+
+fn slot_bytes(prepared: &Prepared, plan: &Plan) -> Vec<u64> {
+    let mut bytes = vec![0; plan.n_slots().unwrap_or(0)];
+    for id in prepared.problem.ids() {
+        if let Some(slot) = plan.slot(id) {
+            bytes[slot.index()] = prepared.problem.buffer(id).bytes.max(bytes[slot.index()]);
+        }
+    }
+    bytes
 }
 
 fn deaths(prepared: &Prepared) -> Vec<u64> {

@@ -8,8 +8,8 @@ use arenascope_planner::prepare::prepare;
 use arenascope_planner::solve::solve;
 
 use crate::session::PlanOptions;
+use crate::small_picture::{Part, parts};
 use crate::text;
-use crate::theme::size_position;
 
 /// One built-in sample.
 #[derive(Debug)]
@@ -39,23 +39,6 @@ pub static SAMPLES: [BuiltIn; 6] = [
     sample!("two_layer_perceptron_training.json", "A training step", "activations wait for the backward pass"),
     sample!("minimalloc_K.1048576.csv", "minimalloc K", "a hard packing problem"),
 ];
-
-/// A rectangle of a small picture, in parts of its width and height.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Part {
-    /// Left edge.
-    pub left: f32,
-    /// Right edge.
-    pub right: f32,
-    /// Lower edge.
-    pub low: f32,
-    /// Upper edge.
-    pub high: f32,
-    /// Which hue of the slots, for small samples.
-    pub hue: usize,
-    /// Where on the size ramp, for large ones.
-    pub size: f32,
-}
 
 /// A small picture of a sample's plan with its headline numbers.
 #[derive(Clone, PartialEq, Debug)]
@@ -90,27 +73,11 @@ pub fn thumbnails(control: &Control<'_>) -> Vec<Thumbnail> {
 
 fn thumbnail(sample: &BuiltIn, control: &Control<'_>) -> Option<Thumbnail> {
     let workload = Arc::new(arenascope_formats::read_bytes(sample.file, sample.bytes, &ReadOptions::default()).ok()?);
-    let options = PlanOptions { strategy: "lowest-floor".to_owned(), ..PlanOptions::default() };
+    let options = PlanOptions::default();
     let prepared = prepare(&workload, options.prepare).ok()?;
     let plan = solve(&options.strategy, &prepared.problem, prepared.context.as_deref(), &options.solve, control).ok()?;
-    let span = prepared.problem.span();
-    let largest = prepared.problem.buffers().iter().map(|buffer| buffer.bytes).max()?;
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a picture of a few hundred points")]
-    let share = |value: u64, of: u64| (value as f64 / of.max(1) as f64) as f32;
-    let part = |id: arenascope_planner::ids::BufferId| {
-        let buffer = prepared.problem.buffer(id);
-        let offset = plan.offset(id);
-        Part {
-            left: share(buffer.lifetime.start - span.start, span.n_steps()),
-            right: share(buffer.lifetime.end - span.start, span.n_steps()),
-            low: share(offset, plan.arena_bytes),
-            high: share(offset + buffer.bytes, plan.arena_bytes),
-            hue: id.index(),
-            size: size_position(buffer.bytes, largest),
-        }
-    };
     Some(Thumbnail {
-        parts: prepared.problem.ids().map(part).collect(),
+        parts: parts(&prepared.problem, &plan, usize::MAX),
         n_buffers: prepared.problem.n_buffers(),
         naive_bytes: prepared.naive_bytes,
         arena_bytes: plan.arena_bytes,

@@ -85,6 +85,15 @@ pub struct Notice {
     pub is_error: bool,
 }
 
+/// The field that stands in for a file dialog.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathField {
+    /// What was typed.
+    pub text: String,
+    /// Whether a file is to be written instead of read.
+    pub is_export: bool,
+}
+
 /// All state of the window.
 #[derive(Debug)]
 pub struct State {
@@ -92,6 +101,8 @@ pub struct State {
     pub settings: Settings,
     /// The open document.
     pub session: Option<Session>,
+    /// A document that is being read while another one is still shown.
+    pub opening: Option<Session>,
     /// The options with which the next file is opened.
     pub next_options: PlanOptions,
     /// How the next file is read.
@@ -112,8 +123,8 @@ pub struct State {
     pub views: Views,
     /// The last message.
     pub notice: Option<Notice>,
-    /// The text of the path field, while it is shown.
-    pub path_field: Option<String>,
+    /// The path field, while it is shown.
+    pub path_field: Option<PathField>,
     /// Whether the list of keys is shown.
     pub show_help: bool,
     /// Whether the window should close.
@@ -127,6 +138,7 @@ impl State {
         Self {
             settings,
             session: None,
+            opening: None,
             next_options: PlanOptions::default(),
             next_read: arenascope_formats::ReadOptions::default(),
             selection: Selection::default(),
@@ -149,10 +161,11 @@ impl State {
         self.session.as_ref()?.shown().map(|planned| &**planned)
     }
 
-    /// The colouring in force: the chosen one, or role if the buffers have several, else size.
+    /// The colouring in force: the chosen one, or slot in slot lanes, or role if the buffers have several, else size.
     #[must_use]
     pub fn colour_by(&self) -> ColourBy {
-        self.settings.colour.unwrap_or_else(|| default_colour(self.planned()))
+        let shows_lanes = self.slot_lanes && !self.show_before && self.planned().is_some_and(|planned| planned.plan.slots.is_some());
+        self.settings.colour.unwrap_or_else(|| if shows_lanes { ColourBy::Slot } else { default_colour(self.planned()) })
     }
 }
 

@@ -12,7 +12,7 @@ pub enum FormatError {
         reason: String,
     },
     /// The path names a folder.
-    #[error("`{path}` is a folder; name a file in it")]
+    #[error("`{path}` is a folder without an XLA dump; name a file in it")]
     Folder {
         /// The path as given.
         path: String,
@@ -34,7 +34,9 @@ pub enum FormatError {
         reason: String,
     },
     /// The content is of no kind that can be read.
-    #[error("`{path}`: {found}; give an ONNX model (.onnx), an op list (.json) or buffers with lifetimes (.csv)")]
+    #[error(
+        "`{path}`: {found}; give a model (.onnx, .tflite, .pte, .xml), an op list (.json), buffers with lifetimes (.csv, .json), a dump of XLA or a PyTorch memory snapshot (.pickle)"
+    )]
     Unrecognised {
         /// The path as given.
         path: String,
@@ -60,6 +62,18 @@ pub enum FormatError {
         offset: u64,
         /// The rule that is broken, with the numbers that disagree.
         what: String,
+    },
+    /// A pickle wants more than to be read.
+    #[error(
+        "`{path}`: byte {offset}: the pickle opcode {opcode} is refused: only plain data (dicts, lists, texts, numbers) is read, nothing is imported or called; write the file with torch.cuda.memory._dump_snapshot"
+    )]
+    Refused {
+        /// The path as given.
+        path: String,
+        /// Where in the file.
+        offset: u64,
+        /// The opcode's name.
+        opcode: &'static str,
     },
     /// A line of a text file breaks a rule.
     #[error("`{path}`: line {line}: {what}; {advice}")]

@@ -4,7 +4,7 @@
 //! the buffers already. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding.
 //! More columns, empty where a buffer has no such rule: `alignment`; `fixed_offset`, where it must be; `gaps`, steps in
 //! which it need not be kept, as `5-7`, or `5-7@0:2` if bytes 0 and 1 must be kept all the same, divided by blanks.
-//! A `hint` is a wish without force and is not used.
+//! If only some rows have an `offset`, those are fixed. A `hint` is a wish without force: it is read and not used.
 //!
 //! ```csv
 //! id,lower,upper,size,alignment,gaps
@@ -15,18 +15,17 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use arenascope_planner::constraints::Constraints;
-use arenascope_planner::control::{Control, Progress};
-use arenascope_planner::ids::BufferId;
+use arenascope_planner::constraints::{Constraints, Gap};
+use arenascope_planner::control::Control;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::units::Align;
 use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
 
-use crate::detect::{Origin, plain_reason};
+use crate::detect::{Origin, plain_reason, poll};
 use crate::error::{FormatError, one_line};
-use crate::problem_json::checked;
+use crate::extras::{Extras, rules};
 
 /// The format's short name.
 pub const FORMAT: &str = "minimalloc-csv";
@@ -38,7 +37,7 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// Sums below this can be planned.
 const MAX_TOTAL_BYTES: u64 = 1 << 62;
 /// A column's name and the other names that tools give it.
-const COLUMNS: [(&str, &[&str]); 8] = [
+const COLUMNS: [(&str, &[&str]); 9] = [
     ("id", &["buffer", "buffer_id", "name"]),
     ("lower", &["start", "begin"]),
     ("upper", &["end"]),
@@ -46,7 +45,8 @@ const COLUMNS: [(&str, &[&str]); 8] = [
     ("offset", &["address"]),
     ("alignment", &["align"]),
     ("fixed_offset", &["pin"]),
-    ("gaps", &[]),
+    ("gaps", &["gap"]),
+    ("hint", &[]),
 ];
 
 /// Whether a line is a header of this format.
@@ -70,9 +70,10 @@ struct Columns {
     upper: usize,
     size: usize,
     offset: Option<usize>,
-    alignment: Option<usize>,
+    align: Option<usize>,
     fixed_offset: Option<usize>,
     gaps: Option<usize>,
+    hint: Option<usize>,
 }
 
 /// Reads a problem, and the plan in it if there is an `offset` column. Time and space O(rows).
@@ -86,7 +87,7 @@ pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -
     }
     let columns = columns(origin, &record, &mut warnings)?;
     let n_columns = record.len();
-    let mut rows = Rows { origin, columns, buffers: Vec::new(), offsets: Vec::new(), constraints: Constraints::default(), total_bytes: 0, warnings };
+    let mut rows = Rows { origin, columns, buffers: Vec::new(), offsets: Vec::new(), extras: Vec::new(), total_bytes: 0, warnings };
     while next(origin, &mut reader, &mut record)? {
         let line = record.position().map_or(0, csv::Position::line);
         if record.len() != n_columns {
@@ -99,16 +100,6 @@ pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -
         }
     }
     rows.into_workload()
-}
-
-fn poll(origin: &Origin, control: &Control<'_>, at: u64) -> Result<(), FormatError> {
-    if control.is_stopped() {
-        return Err(FormatError::Stopped { path: origin.path.clone() });
-    }
-    #[expect(clippy::cast_precision_loss, reason = "a fraction for a progress bar")]
-    let fraction = at as f64 / origin.bytes.max(1) as f64;
-    control.report(Progress { what: format!("reading {}", origin.file), fraction: Some(fraction.min(1.0)), best_arena_bytes: None });
-    Ok(())
 }
 
 /// A source that fails where a line does not end, so that no line takes more memory than lines may.
@@ -170,9 +161,10 @@ fn columns(origin: &Origin, header: &csv::StringRecord, warnings: &mut Vec<Warni
         upper: need(2)?,
         size: need(3)?,
         offset: found[4],
-        alignment: found[5],
+        align: found[5],
         fixed_offset: found[6],
         gaps: found[7],
+        hint: found[8],
     })
 }
 
@@ -181,8 +173,8 @@ struct Rows<'a> {
     origin: &'a Origin,
     columns: Columns,
     buffers: Vec<BareBuffer>,
-    offsets: Vec<u64>,
-    constraints: Constraints,
+    offsets: Vec<Option<u64>>,
+    extras: Vec<Extras>,
     total_bytes: u64,
     warnings: Vec<Warning>,
 }
@@ -205,45 +197,21 @@ impl Rows<'_> {
             let what = format!("its size of {size_bytes} bytes brings the sum of all sizes over 2^62 bytes");
             line_error(self.origin, line, what, "check the unit: sizes are bytes")
         })?;
-        if let Some(column) = self.columns.offset {
-            let offset = self.number(line, record, column, "offset")?;
-            if offset.checked_add(size_bytes).is_none_or(|end| end >= MAX_TOTAL_BYTES) {
-                let what = format!("offset {offset} plus size {size_bytes} is over 2^62 bytes");
-                return Err(line_error(self.origin, line, what, "offsets are bytes from the arena's start"));
-            }
-            self.offsets.push(offset);
+        let offset = self.optional(line, record, self.columns.offset, "offset")?;
+        if let Some(offset) = offset.filter(|offset| offset.checked_add(size_bytes).is_none_or(|end| end >= MAX_TOTAL_BYTES)) {
+            let what = format!("offset {offset} plus size {size_bytes} is over 2^62 bytes");
+            return Err(line_error(self.origin, line, what, "offsets are bytes from the arena's start"));
         }
-        self.push_rules(line, record, Lifetime { start, end })?;
+        self.offsets.push(offset);
+        self.extras.push(Extras {
+            align: self.align(line, record)?,
+            gaps: self.gaps(line, record, Lifetime { start, end })?,
+            fixed_offset: self.optional(line, record, self.columns.fixed_offset, "fixed_offset")?,
+            hint: self.optional(line, record, self.columns.hint, "hint")?,
+        });
         let given = self.columns.id.and_then(|column| record.get(column)).unwrap_or_default();
         let name = if given.is_empty() { self.buffers.len().to_string() } else { given.to_owned() };
         self.buffers.push(BareBuffer { name, size_bytes, lifetime: Lifetime { start, end } });
-        Ok(())
-    }
-
-    /// The rules of the buffer that is about to be pushed; an empty field is no rule.
-    fn push_rules(&mut self, line: u64, record: &csv::StringRecord, life: Lifetime) -> Result<(), FormatError> {
-        let id = BufferId::new(self.buffers.len());
-        let given = |column: Option<usize>| column.filter(|&column| !record.get(column).unwrap_or_default().is_empty());
-        if let Some(column) = given(self.columns.alignment) {
-            let bytes = self.number(line, record, column, "alignment")?;
-            let align = Align::new(bytes).ok_or_else(|| line_error(self.origin, line, "an alignment of 0", "use 1 or more"))?;
-            // 1 is what every offset is a multiple of, and what tools write for "none".
-            if align != Align::ONE {
-                self.constraints.set_align(id, align);
-            }
-        }
-        if let Some(column) = given(self.columns.fixed_offset) {
-            let offset = self.number(line, record, column, "fixed_offset")?;
-            self.constraints.pin(id, offset);
-        }
-        if let Some(column) = given(self.columns.gaps) {
-            for text in record.get(column).unwrap_or_default().split_whitespace() {
-                let gap = gap(text).filter(|(gap, _)| life.start <= gap.start && gap.start < gap.end && gap.end <= life.end);
-                let what = || format!("`{}` is no gap within the lifetime", one_line(text));
-                let (gap, window) = gap.ok_or_else(|| line_error(self.origin, line, what(), "write gaps as `5-7` or `5-7@0:2`"))?;
-                self.constraints.add_gap(id, gap, window);
-            }
-        }
         Ok(())
     }
 
@@ -261,12 +229,67 @@ impl Rows<'_> {
         })
     }
 
+    /// A number in a column that may be absent, or empty in some rows; hints below 0 stand for none.
+    fn optional(&self, line: u64, record: &csv::StringRecord, column: Option<usize>, name: &str) -> Result<Option<u64>, FormatError> {
+        match column.map(|column| (column, record.get(column).unwrap_or_default())) {
+            None | Some((_, "")) => Ok(None),
+            Some((_, text)) if name == "hint" && text.starts_with('-') => Ok(None),
+            Some((column, _)) => self.number(line, record, column, name).map(Some),
+        }
+    }
+
+    fn align(&self, line: u64, record: &csv::StringRecord) -> Result<Option<Align>, FormatError> {
+        let Some(bytes) = self.optional(line, record, self.columns.align, "alignment")? else { return Ok(None) };
+        Align::new(bytes).map(Some).ok_or_else(|| line_error(self.origin, line, "an alignment of 0", "use 1 or more"))
+    }
+
+    /// Gaps stand apart by blanks.
+    fn gaps(&self, line: u64, record: &csv::StringRecord, life: Lifetime) -> Result<Vec<Gap>, FormatError> {
+        let text = self.columns.gaps.and_then(|column| record.get(column)).unwrap_or_default();
+        let one = |text: &str| {
+            let is_within = |gap: &Gap| life.start <= gap.lifetime.start && gap.lifetime.start < gap.lifetime.end && gap.lifetime.end <= life.end;
+            let what = || format!("`{}` is no gap within the lifetime", one_line(text));
+            gap(text).filter(is_within).ok_or_else(|| line_error(self.origin, line, what(), "write gaps as `5-7` or `5-7@0:2`"))
+        };
+        text.split_whitespace().map(one).collect()
+    }
+
+    /// What the planner must keep to. Where only some rows have an offset, those are fixed, unless they contradict each
+    /// other: then they are what another tool made, to be shown and not kept.
+    fn rules(&mut self) -> Result<Option<Arc<Constraints>>, FormatError> {
+        if self.columns.offset.is_none() || self.offsets.iter().all(Option::is_some) {
+            return rules(self.origin, &self.buffers, &self.extras, &mut self.warnings);
+        }
+        let fix = |(extra, offset): (&Extras, &Option<u64>)| Extras { fixed_offset: extra.fixed_offset.or(*offset), ..extra.clone() };
+        let fixed: Vec<Extras> = self.extras.iter().zip(&self.offsets).map(fix).collect();
+        let mut warnings = Vec::new();
+        match rules(self.origin, &self.buffers, &fixed, &mut warnings) {
+            Err(_) if fixed != self.extras => {
+                let constraints = rules(self.origin, &self.buffers, &self.extras, &mut self.warnings)?;
+                let n_fixed = self.offsets.iter().flatten().count();
+                self.warnings.push(Warning::general(format!(
+                    "the offsets of {n_fixed} of {} buffers cannot all be kept: they are shown as a plan, and not planned with",
+                    self.buffers.len()
+                )));
+                Ok(constraints)
+            }
+            found => {
+                self.warnings.append(&mut warnings);
+                found
+            }
+        }
+    }
+
     fn into_workload(mut self) -> Result<Workload, FormatError> {
         if self.buffers.is_empty() {
             self.warnings.push(Warning::general("the file lists no buffers"));
         }
-        let observed = self.columns.offset.map(|_| ObservedPlan { tool: "file".to_owned(), offsets: self.offsets });
-        let constraints = checked(self.origin, &self.buffers, self.constraints)?;
+        let constraints = self.rules()?;
+        let observed = self.columns.offset.filter(|_| self.offsets.iter().any(Option::is_some)).map(|_| ObservedPlan {
+            tool: "file".to_owned(),
+            offsets: self.offsets,
+            arena_bytes: None,
+        });
         Ok(Workload {
             file: self.origin.file.clone(),
             format: FORMAT,
@@ -282,7 +305,7 @@ impl Rows<'_> {
 }
 
 /// `5-7` or `5-7@0:2`: steps, and bytes that must be kept all the same.
-fn gap(text: &str) -> Option<(Lifetime, Option<(u64, u64)>)> {
+fn gap(text: &str) -> Option<Gap> {
     let (steps, window) = text.split_once('@').map_or((text, None), |(steps, window)| (steps, Some(window)));
     let pair = |text: &str, divider: char| text.split_once(divider).and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)));
     let (start, end) = pair(steps, '-')?;
@@ -290,7 +313,7 @@ fn gap(text: &str) -> Option<(Lifetime, Option<(u64, u64)>)> {
         Some(window) => Some(pair(window, ':')?),
         None => None,
     };
-    Some((Lifetime { start, end }, window))
+    Some(Gap { lifetime: Lifetime { start, end }, window })
 }
 
 /// A plan with its problem, one row per dynamic buffer: `id,lower,upper,size,offset`, sizes before rounding.

@@ -36,6 +36,9 @@ pub struct PlanFile {
     /// `static` or `arena`.
     #[serde(default)]
     pub io: Option<String>,
+    /// `off` if the memory of graphs inside ops was left out; else absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subgraphs: Option<String>,
     /// The ops in schedule order; empty for bare problems.
     #[serde(default)]
     pub order: Vec<String>,
@@ -112,6 +115,7 @@ pub fn plan_to_json(prepared: &Prepared, plan: &Plan) -> String {
             }
             .to_owned(),
         ),
+        subgraphs: (!settings.subgraphs).then(|| "off".to_owned()),
         order,
         arena_bytes: Some(plan.arena_bytes),
         pools: pool_entries(prepared, plan),

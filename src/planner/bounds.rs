@@ -14,9 +14,9 @@
 //! C 6 ..###
 //! ```
 
-use crate::bodies::Piece;
 use crate::ids::BufferId;
 use crate::problem::Problem;
+use crate::rigid::Piece;
 
 /// A number of bytes that no plan can go below, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -223,6 +223,16 @@ impl Constraints {
         self
     }
 
+    /// Gives `to` the alignment and the gaps that `from` has in `other`: what concerns one buffer alone, in one arena.
+    pub(crate) fn copy_own(&mut self, to: BufferId, other: &Self, from: BufferId) {
+        if let Some(align) = other.align(from) {
+            self.set_align(to, align);
+        }
+        for gap in other.gaps(from) {
+            self.add_gap(to, gap.lifetime, gap.window);
+        }
+    }
+
     /// The buffer's own alignment.
     #[must_use]
     pub fn align(&self, buffer: BufferId) -> Option<Align> {

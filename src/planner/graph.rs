@@ -3,6 +3,8 @@
 //! [`Graph::new`] validates once; what follows may rely on it.
 //! A graph says *what may* share storage (views, in-place); [`crate::alias`] decides what does.
 
+use std::sync::Arc;
+
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::ids::{OpId, TensorId};
@@ -250,6 +252,8 @@ pub struct Op {
     pub in_place: InPlace,
     /// Whether an op that reads only constants gives a constant; false for random generators.
     pub foldable: bool,
+    /// The graphs that the op runs inside itself, one at a time: branches, or the body of a loop.
+    pub bodies: Vec<Arc<Graph>>,
 }
 
 /// What a graph is made from, before it is validated.
@@ -516,6 +520,7 @@ pub(crate) mod tests_support {
             views: if kind == "Reshape" { vec![(inputs[0], outputs[0])] } else { Vec::new() },
             in_place: if matches!(kind, "Relu" | "Add" | "Mul" | "Sigmoid") { InPlace::AnyInput } else { InPlace::No },
             foldable: kind != "RandomNormal",
+            bodies: Vec::new(),
         }
     }
 }

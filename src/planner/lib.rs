@@ -1,6 +1,6 @@
 //! Lifetimes, interference and arena plans of tensors.
 //!
-//! The pipeline: a [`workload::Workload`] (a graph, or bare buffers) is scheduled, its tensors are joined into
+//! The pipeline: a [`workload::Workload`] (a graph, a memory trace, or bare buffers) is scheduled, its tensors are joined into
 //! buffers and given lifetimes ([`prepare`]); the resulting [`problem::Problem`] goes to a strategy ([`solve`]),
 //! whose [`plan::Plan`] is checked by two checkers that share no code with it ([`check`], [`replay`]) and measured
 //! ([`metrics`]).
@@ -29,9 +29,12 @@
 //! | gap (of a lifetime) | steps in which a buffer need not be kept |
 //! | chunk | a stretch of an arena that no buffer may reach out of |
 //! | observed plan | offsets that another tool chose, read from a file |
+//! | trace, event | what a real allocator did; one thing that it did |
+//! | block | memory that a real allocator handed out, from its allocation to its release; a buffer of the problem |
+//! | segment | memory that a real allocator holds and cuts into blocks |
 
 pub mod alias;
-pub mod bodies;
+mod bodies;
 pub mod bounds;
 pub mod check;
 mod check_rules;
@@ -39,6 +42,7 @@ mod check_sweep;
 pub mod constraints;
 pub mod control;
 mod families;
+pub mod fragmentation;
 pub mod generate;
 pub mod graph;
 pub mod ids;
@@ -47,16 +51,22 @@ mod interval_index;
 pub mod keep;
 pub mod lifetimes;
 pub mod metrics;
+pub mod observed;
 pub mod plan;
 pub mod prepare;
 pub mod problem;
+mod ranges;
+pub mod recording;
 pub mod replay;
+pub mod rigid;
 pub mod schedule;
 pub mod solve;
+pub mod stacks;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing_rules;
+pub mod trace;
 pub mod units;
 pub mod workload;

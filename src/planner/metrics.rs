@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::alias::Io;
-use crate::bodies::Piece;
 use crate::constraints::{Constraints, Reserved};
 use crate::graph::{Graph, Role};
 use crate::ids::{PoolId, TensorId};
@@ -11,6 +10,7 @@ use crate::lifetimes::Lifetime;
 use crate::plan::Plan;
 use crate::prepare::{GraphContext, Prepared};
 use crate::problem::Problem;
+use crate::rigid::Piece;
 
 /// A number of bytes for every step, constant between the steps listed.
 #[derive(Clone, PartialEq, Eq, Debug)]

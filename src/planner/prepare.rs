@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::alias::{AliasSettings, BufferMap, Io, share_buffers};
+use crate::alias::{AliasSettings, BufferMap, Io, Storage, share_buffers};
+use crate::bodies::with_body_arenas;
 use crate::graph::{Graph, Role};
 use crate::ids::{BufferId, TensorId};
-use crate::plan::Plan;
+use crate::lifetimes::Lifetime;
 use crate::problem::{Problem, ProblemError};
 use crate::schedule::Schedule;
 use crate::units::Align;
-use crate::workload::{BareBuffer, Source, Warning, Workload};
+use crate::workload::{Source, Warning, Workload};
 
 /// What decides the problem; a change to any of them makes another problem.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -20,11 +21,13 @@ pub struct PrepareSettings {
     pub alias: AliasSettings,
     /// The largest arena wanted.
     pub capacity_bytes: Option<u64>,
+    /// Whether the arena of the graphs inside an op counts as a workspace of that op.
+    pub subgraphs: bool,
 }
 
 impl Default for PrepareSettings {
     fn default() -> Self {
-        Self { align: Align::DEFAULT, alias: AliasSettings::default(), capacity_bytes: None }
+        Self { align: Align::DEFAULT, alias: AliasSettings::default(), capacity_bytes: None, subgraphs: true }
     }
 }
 
@@ -50,11 +53,11 @@ pub struct Prepared {
     pub settings: PrepareSettings,
     /// The problem.
     pub problem: Arc<Problem>,
-    /// The graph; `None` for bare problems.
+    /// The graph; `None` for bare problems and traces.
     pub context: Option<Arc<GraphContext>>,
-    /// Ops in the schedule; 0 for bare problems.
+    /// Ops in the schedule; 0 for bare problems and traces.
     pub n_ops: usize,
-    /// Tensors in the graph, or buffers of a bare problem.
+    /// Tensors in the graph, or buffers of a bare problem or a trace.
     pub n_tensors: usize,
     /// Every dynamic tensor in its own block, rounded.
     pub naive_bytes: u64,
@@ -71,8 +74,16 @@ impl Prepared {
         match (&self.context, &self.workload.source) {
             (Some(context), _) => &context.graph.tensor(context.map.buffers[buffer.index()].tensors[0]).name,
             (None, Source::Buffers(buffers)) => &buffers[buffer.index()].name,
+            (None, Source::Trace(trace)) => trace.block_label(buffer),
             (None, Source::Graph(_)) => "",
         }
+    }
+
+    /// How many tensors are in no number because their size is unknown.
+    #[must_use]
+    pub fn n_unknown(&self) -> u64 {
+        let is_unknown = |storage: &&Storage| matches!(storage, Storage::Unknown);
+        self.context.as_ref().map_or(0, |context| context.map.storage.iter().filter(is_unknown).count() as u64)
     }
 
     /// The tensors in a buffer, in the order in which they are written; empty for bare problems.
@@ -81,7 +92,13 @@ impl Prepared {
         self.context.as_ref().map_or(&[], |context| &context.map.buffers[buffer.index()].tensors)
     }
 
-    /// What a buffer is for: the role of its first tensor; bare buffers are activations.
+    /// Whether a buffer is older than the recording that it comes from; never for graphs and bare problems.
+    #[must_use]
+    pub fn is_pre_existing(&self, buffer: BufferId) -> bool {
+        matches!(&self.workload.source, Source::Trace(trace) if trace.block(buffer).is_pre_existing())
+    }
+
+    /// What a buffer is for: the role of its first tensor; bare buffers and blocks of a trace are activations.
     #[must_use]
     pub fn buffer_role(&self, buffer: BufferId) -> Role {
         let first = self.buffer_tensors(buffer).first();
@@ -96,11 +113,13 @@ impl Prepared {
 pub fn prepare(workload: &Arc<Workload>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
     match &workload.source {
         Source::Graph(graph) => prepare_graph(workload, graph, settings),
-        Source::Buffers(buffers) => prepare_bare(workload, buffers, settings),
+        Source::Buffers(buffers) => prepare_bare(workload, buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), settings),
+        Source::Trace(trace) => prepare_bare(workload, trace.blocks().iter().map(|block| (block.requested_bytes, block.lifetime())), settings),
     }
 }
 
 fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
+    let graph = &if settings.subgraphs { with_body_arenas(graph, settings)? } else { Arc::clone(graph) };
     let schedule = Schedule::new(graph);
     let map = share_buffers(graph, &schedule, settings.alias);
     let problem =
@@ -122,9 +141,8 @@ fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, settings: Prepare
     })
 }
 
-fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: PrepareSettings) -> Result<Prepared, ProblemError> {
-    let mut problem =
-        Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), settings.align)?.with_capacity(settings.capacity_bytes);
+fn prepare_bare(workload: &Arc<Workload>, sizes: impl Iterator<Item = (u64, Lifetime)>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
+    let mut problem = Problem::new(sizes, settings.align)?.with_capacity(settings.capacity_bytes);
     if let Some(constraints) = &workload.constraints {
         problem = problem.with_constraints(constraints.as_ref().clone())?;
     }
@@ -132,7 +150,7 @@ fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: Prep
         naive_bytes: problem.total_bytes(),
         static_bytes: 0,
         n_ops: 0,
-        n_tensors: buffers.len(),
+        n_tensors: problem.n_buffers(),
         problem: Arc::new(problem),
         context: None,
         workload: Arc::clone(workload),
@@ -144,16 +162,6 @@ fn prepare_bare(workload: &Arc<Workload>, buffers: &[BareBuffer], settings: Prep
 /// Views and in-place results included, each in its own block.
 fn naive_bytes(graph: &Graph, map: &BufferMap, settings: PrepareSettings) -> u64 {
     let rounded = |id: TensorId| graph.tensor(id).bytes.and_then(|bytes| settings.align.round_up(bytes)).unwrap_or(0);
-    graph.tensor_ids().filter(|&id| map.is_dynamic(id)).map(rounded).sum()
-}
-
-/// The plan found in the file, as a plan of the problem; `None` if there is none, or if it is for other buffers.
-///
-/// It is as the other tool made it: nothing says that it is aligned, or valid.
-#[must_use]
-pub fn observed_plan(prepared: &Prepared) -> Option<Plan> {
-    let observed = prepared.workload.observed.as_ref()?;
-    let has_one_arena = prepared.problem.pools().is_empty();
-    let is_for_these = has_one_arena && prepared.context.is_none() && observed.offsets.len() == prepared.problem.n_buffers();
-    is_for_these.then(|| Plan::from_offsets(observed.tool.clone(), &prepared.problem, observed.offsets.clone()))
+    let is_used = |&id: &TensorId| matches!(map.storage[id.index()], Storage::Planned(_) | Storage::Unknown);
+    graph.tensor_ids().filter(is_used).map(rounded).sum()
 }

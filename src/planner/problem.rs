@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::bodies::{Bodies, Piece, check_pins, check_tables};
 use crate::constraints::{ConstraintError, Constraints, FeatureSet, Pool};
 use crate::ids::BufferId;
 use crate::lifetimes::Lifetime;
+use crate::rigid::{Bodies, Piece, check_pins, check_tables};
 use crate::units::Align;
 
 /// One buffer to place.
@@ -140,6 +140,9 @@ impl Problem {
         for family in families.iter().filter(|family| family.iter().any(|(id, _)| constraints.pins.contains_key(id))) {
             exact.extend(family.iter().map(|&(id, _)| id));
         }
+        // What the problem's alignment brings about anyway is no rule that a strategy would have to know.
+        let align = self.align.bytes();
+        constraints.aligns.retain(|id, own| exact.contains(id) || !align.is_multiple_of(own.bytes()));
         for (index, buffer) in self.buffers.iter_mut().enumerate() {
             let is_exact = !exact.is_empty() && exact.contains(&BufferId::new(index));
             buffer.bytes = if is_exact { buffer.size_bytes } else { self.align.round_up(buffer.size_bytes).unwrap_or(buffer.bytes) };

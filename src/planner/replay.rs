@@ -280,6 +280,7 @@ mod tests {
             views: if is_view { inputs.iter().map(|&input| (TensorId(input), TensorId(output))).collect() } else { Vec::new() },
             in_place: InPlace::No,
             foldable: false,
+            bodies: Vec::new(),
         };
         let parts = GraphParts { tensors: bytes.iter().enumerate().map(tensor).collect(), ops: ops.iter().map(op).collect() };
         let prepared = prepare_graph(Graph::new(parts).expect("a valid graph"), Align::ONE, AliasSettings::default());

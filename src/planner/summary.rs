@@ -2,8 +2,9 @@
 
 use crate::bounds::{bound_bytes, peak_live_bytes};
 use crate::check::CheckReport;
+use crate::observed::observed_bytes;
 use crate::plan::{Plan, Status};
-use crate::prepare::{Prepared, observed_plan};
+use crate::prepare::Prepared;
 use crate::problem::Problem;
 
 /// Every number that is reported about a plan; bytes are rounded to the alignment except `static_bytes`.
@@ -39,6 +40,8 @@ pub struct Summary {
     pub status: Status,
     /// Whether the plan is valid and as small as the bound.
     pub proved_optimal: bool,
+    /// Tensors whose size is unknown and that are in no number.
+    pub unknown_tensors: u64,
     /// Whether the check found no fault.
     pub valid: bool,
     /// How many slots; `None` for an offset plan.
@@ -109,6 +112,9 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
     let lower_bound_bytes = bound_bytes(problem).0;
     let valid = report.is_valid();
     let pools = pool_summaries(problem, plan);
+    let unknown_tensors = prepared.n_unknown();
+    // What is not counted might not fit: no claim about the whole.
+    let status = if unknown_tensors > 0 && plan.status == Status::Optimal { Status::Feasible } else { plan.status };
     Summary {
         ops: prepared.n_ops as u64,
         tensors: prepared.n_tensors as u64,
@@ -118,13 +124,14 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
         lower_bound_bytes,
         arena_bytes: plan.arena_bytes,
         static_bytes: prepared.static_bytes,
-        observed_bytes: observed_plan(prepared).map(|observed| observed.arena_bytes),
+        observed_bytes: observed_bytes(prepared),
         capacity_bytes: problem.capacity_bytes(),
         total_before: prepared.static_bytes.saturating_add(prepared.naive_bytes),
         total_after: prepared.static_bytes.saturating_add(plan.arena_bytes),
         strategy: plan.strategy.clone(),
-        status: plan.status,
-        proved_optimal: valid && plan.status == Status::Optimal,
+        status,
+        proved_optimal: valid && status == Status::Optimal,
+        unknown_tensors,
         valid,
         slots: plan.n_slots().map(|slots| slots as u64),
         saving: if prepared.naive_bytes == 0 { 0.0 } else { 1.0 - ratio(plan.arena_bytes, prepared.naive_bytes) },

@@ -86,6 +86,7 @@ fn add_random_op(rng: &mut fastrand::Rng, tensors: &mut Vec<Tensor>, ops: &mut V
             _ => InPlace::No,
         },
         foldable: rng.u32(0..4) > 0,
+        bodies: Vec::new(),
         inputs,
         outputs,
     });
@@ -111,7 +112,7 @@ pub fn workload_of(source: Source) -> Arc<Workload> {
 /// A graph, prepared.
 #[must_use]
 pub fn prepare_graph(graph: Graph, align: Align, alias: AliasSettings) -> Prepared {
-    let settings = PrepareSettings { align, alias, capacity_bytes: None };
+    let settings = PrepareSettings { align, alias, capacity_bytes: None, subgraphs: true };
     prepare(&workload_of(Source::Graph(Arc::new(graph))), settings).expect("the sizes of a graph add up")
 }
 
@@ -177,7 +178,9 @@ fn check_strategies(problem: &Problem, context: Option<&GraphContext>) -> Result
     let smallest = (problem.n_buffers() <= BRUTE_FORCE_LIMIT).then(|| smallest_arena(problem));
     let mut best = u64::MAX;
     for strategy in strategies() {
-        for share in [Share::Any, Share::Equal] {
+        // Nothing else looks at how slots are shared.
+        let shares: &[Share] = if strategy.name == "refcount" { &[Share::Any, Share::Equal] } else { &[Share::Any] };
+        for &share in shares {
             let options = SolveOptions { share, ..SolveOptions::default() };
             let plan = match solve(strategy.name, problem, context, &options, &Control::unattended()) {
                 Ok(plan) => plan,

@@ -1,10 +1,11 @@
-//! What a file gives: a graph or a bare problem, plans that another tool chose, and what the reader had to say.
+//! What a file gives: a graph, a memory trace or a bare problem, plans that another tool chose, and what the reader had to say.
 
 use std::sync::Arc;
 
 use crate::constraints::Constraints;
 use crate::graph::Graph;
 use crate::lifetimes::Lifetime;
+use crate::trace::Trace;
 
 /// Something the reader noticed that does not make the file unreadable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,15 +65,20 @@ pub enum Source {
     Graph(Arc<Graph>),
     /// Buffers with lifetimes, and nothing about where they come from.
     Buffers(Arc<Vec<BareBuffer>>),
+    /// What a real allocator did; its blocks are the buffers.
+    Trace(Arc<Trace>),
 }
 
-/// Offsets that another tool chose, by position in [`Source::Buffers`].
+/// Offsets that another tool chose, by position in [`Source::Buffers`] or among the blocks of [`Source::Trace`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObservedPlan {
     /// Who chose them.
     pub tool: String,
-    /// First byte of each buffer.
-    pub offsets: Vec<u64>,
+    /// First byte of each buffer of [`Source::Buffers`] or each tensor of [`Source::Graph`], by position; `None` where the
+    /// tool left the place open or keeps the tensor elsewhere.
+    pub offsets: Vec<Option<u64>>,
+    /// The size of the tool's arena, as the file says it; `None` if it ends with its highest buffer.
+    pub arena_bytes: Option<u64>,
 }
 
 /// A file, read.
@@ -80,7 +86,7 @@ pub struct ObservedPlan {
 pub struct Workload {
     /// The file's name without its folder.
     pub file: String,
-    /// The format's short name: `onnx`, `minimalloc-csv`, `op-list`.
+    /// The format's short name: `onnx`, `minimalloc-csv`, `op-list`, `torch-snapshot`.
     pub format: &'static str,
     /// What the file calls itself; empty if it does not.
     pub title: String,
@@ -99,12 +105,13 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// How many tensors, or buffers of a bare problem, there are.
+    /// How many tensors, blocks of a trace, or buffers of a bare problem there are.
     #[must_use]
     pub fn n_items(&self) -> usize {
         match &self.source {
             Source::Graph(graph) => graph.tensors().len(),
             Source::Buffers(buffers) => buffers.len(),
+            Source::Trace(trace) => trace.blocks().len(),
         }
     }
 }

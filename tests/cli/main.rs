@@ -4,6 +4,8 @@ mod plan_files;
 mod program;
 mod reports;
 mod samples;
+mod traces;
 mod usage;
+mod user_cases;
 mod window;
 mod wrong_files;

@@ -130,3 +130,29 @@ fn a_reader_that_closes_the_pipe_is_no_failure() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert_eq!((first.as_str(), child.wait().unwrap().code()), ("mobilenet_v2.onnx: onnx\n", Some(0)));
 }
+
+#[test]
+fn a_size_that_is_unknown_is_counted_and_nothing_is_called_optimal() {
+    let (_, report) = plan_json(&sample("unet.onnx"), &["--dim", "batch=99999999999999"]);
+    assert_eq!(report["proved_optimal"], json!(false), "{report}");
+    let text = run(&["plan", &sample("unet.onnx"), "--dim", "batch=99999999999999"]);
+    assert!(text.stdout.contains("of unknown size not counted"), "{}", text.stdout);
+}
+
+#[test]
+fn a_bench_names_the_true_bound_and_what_each_strategy_reaches_and_costs() {
+    let (graph, problem) = (sample("article_three_tensors.json"), sample("minimalloc_A.1048576.csv"));
+    let report = run(&["bench", &graph, &problem, "--strategy", "greedy-size", "--strategy", "refcount", "--json"]);
+    let rows: Vec<Value> = serde_json::from_str(&report.stdout).unwrap_or_else(|error| panic!("{error}: {}{}", report.stdout, report.stderr));
+    assert_eq!(report.code, 0, "{}", report.stderr);
+    let figures: Vec<_> = rows.iter().map(|row| (&row["strategy"], &row["lower_bound_bytes"], &row["arena_bytes"], &row["valid"])).collect();
+    assert_eq!(figures[0], (&json!("greedy-size"), &json!(12 << 20), &json!(12 << 20), &json!(true)));
+    // Source: MiniMalloc's challenging set, with sizes as they are.
+    assert_eq!(figures[2], (&json!("greedy-size"), &json!(1_048_576), &json!(1_352_704), &json!(true)));
+    assert_eq!(figures[3], (&json!("refcount"), &Value::Null, &Value::Null, &json!(false)));
+    assert!(rows.iter().all(|row| row["cpu_seconds"].as_f64().is_some_and(|seconds| seconds >= 0.0)), "{rows:?}");
+    let text = run(&["bench", &problem, "--strategy", "greedy-size"]).stdout;
+    for part in ["true bound", "1,352,704", "29.004 %", "feasible"] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+}

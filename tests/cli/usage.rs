@@ -37,7 +37,7 @@ fn wrong_usage_exits_with_2_and_says_why() {
 fn help_and_version_are_no_failure() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (0, ""));
-    for command in ["plan", "compare", "check", "inspect", "render", "export", "generate"] {
+    for command in ["plan", "compare", "bench", "check", "inspect", "render", "export", "generate"] {
         assert!(help.stdout.contains(command), "{command} is missing from {}", help.stdout);
         assert_eq!(run(&[command, "--help"]).code, 0);
     }

@@ -66,7 +66,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn noise_is_answered(bytes in proptest::collection::vec(any::<u8>(), 1..400), name in prop::sample::select(vec!["a.onnx", "a.csv", "a.json", "a"])) {
+    fn noise_is_answered(bytes in proptest::collection::vec(any::<u8>(), 1..400), name in prop::sample::select(vec!["a.onnx", "a.csv", "a.json", "a", "a.tflite", "a.pte", "a.xml", "a.txt", "a.log", "a.zip"])) {
         one_line(parse(name, &bytes));
     }
 
@@ -74,6 +74,35 @@ proptest! {
     fn noise_behind_a_models_first_bytes_is_answered(bytes in proptest::collection::vec(any::<u8>(), 1..400)) {
         let length = u8::try_from(bytes.len().min(127)).expect("at most 127");
         one_line(parse("a.onnx", &[&[8, 8, 0x3a, length][..], &bytes].concat()));
+    }
+
+    #[test]
+    fn noise_behind_the_first_bytes_of_any_format_is_answered(
+        bytes in proptest::collection::vec(any::<u8>(), 1..400),
+        start in prop::sample::select(vec![
+            b"\x1c\0\0\0TFL3".as_slice(), b"\x1c\0\0\0ET12", b"PK\x03\x04", b"\x1f\x8b\x08\0", b"<net name=\"x\" version=\"11\"><layers>",
+            b"BufferAssignment:\nallocation 0: size 8, preallocated-temp:\n value: <", b"{\"problem\":{\"buffers\":[{\"live_intervals\":[",
+        ]),
+    ) {
+        one_line(parse("a", &[start, &bytes].concat()));
+    }
+
+    #[test]
+    fn several_changes_of_any_real_file_are_answered(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+        name in prop::sample::select(vec![
+            "tflite/micro_speech_quantized.tflite", "tflite/audio_preprocessor_int8.tflite", "executorch/tinycnn_fwd.pte",
+            "xla/cnn_fwd.buffer-assignment.txt", "oplist/exported_example.oplist.json",
+        ]),
+    ) {
+        let mut bytes = std::fs::read(path(&format!("tests/data/{name}"))).expect("a file of the tests");
+        // Weights come last: most changes go where the tables are.
+        let reach = bytes.len().min(6000);
+        for (position, value) in changes {
+            let position = position.index(reach);
+            bytes[position] = value;
+        }
+        one_line(parse(name, &bytes));
     }
 
     #[test]

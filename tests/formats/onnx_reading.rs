@@ -16,7 +16,7 @@ const BOOL: i64 = 9;
 
 fn read(bytes: &[u8], dims: &[(&str, u64)]) -> Workload {
     let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    read_bytes("built.onnx", bytes, &ReadOptions { dims }).expect("a valid model")
+    read_bytes("built.onnx", bytes, &ReadOptions { dims, ..ReadOptions::default() }).expect("a valid model")
 }
 
 fn named<'w>(workload: &'w Workload, name: &str) -> &'w Tensor {

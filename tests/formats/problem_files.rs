@@ -39,7 +39,7 @@ fn rules(workload: &Workload) -> &Constraints {
 fn buffers(workload: &Workload) -> &[BareBuffer] {
     match &workload.source {
         Source::Buffers(buffers) => buffers,
-        Source::Graph(_) => panic!("a problem has no graph"),
+        Source::Graph(_) | Source::Trace(_) => panic!("a problem has no graph"),
     }
 }
 

@@ -9,6 +9,7 @@ use arenascope_planner::alias::{AliasSettings, Io};
 use arenascope_planner::control::Control;
 use arenascope_planner::graph::Graph;
 use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare};
+use arenascope_planner::trace::Trace;
 use arenascope_planner::units::Align;
 use arenascope_planner::workload::{Source, Workload};
 use serde::Deserialize;
@@ -28,6 +29,9 @@ pub(crate) struct Model {
     pub(crate) dims: BTreeMap<String, u64>,
     pub(crate) ops: usize,
     pub(crate) variants: BTreeMap<String, Totals>,
+    /// The activation block that ONNX Runtime plans without optimisations, in bytes; `None` if it was not measured.
+    #[serde(default)]
+    pub(crate) ort_none: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -49,7 +53,7 @@ pub(crate) fn path(relative: &str) -> PathBuf {
 /// Reads a file as the program does.
 pub(crate) fn open(file: &Path, dims: &[(&str, u64)]) -> Result<Workload, FormatError> {
     let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
-    read(file, &ReadOptions { dims }, &Control::unattended())
+    read(file, &ReadOptions { dims, ..ReadOptions::default() }, &Control::unattended())
 }
 
 /// Reads a model of the reference with its dimensions.
@@ -67,13 +71,21 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Workload, FormatError> {
 pub(crate) fn graph(workload: &Workload) -> &Graph {
     match &workload.source {
         Source::Graph(graph) => graph,
-        Source::Buffers(_) => panic!("{} has no graph", workload.file),
+        Source::Buffers(_) | Source::Trace(_) => panic!("{} has no graph", workload.file),
+    }
+}
+
+/// The trace of a workload that has one.
+pub(crate) fn trace(workload: &Workload) -> &Trace {
+    match &workload.source {
+        Source::Trace(trace) => trace,
+        Source::Buffers(_) | Source::Graph(_) => panic!("{} has no trace", workload.file),
     }
 }
 
 /// The problem with alignment 1.
 pub(crate) fn prepared(workload: &Arc<Workload>, in_place: bool, io: Io) -> Prepared {
-    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None })
+    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None, subgraphs: false })
         .expect("a problem that adds up")
 }
 

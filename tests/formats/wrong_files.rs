@@ -29,8 +29,8 @@ fn text_pictures_and_other_models_are_recognised_as_such() {
         ("model.onnx", b"hello, this is text\n".as_slice(), "text of no known kind"),
         ("model.onnx", b"   \n\n", "nothing but blanks"),
         ("model.onnx", b"\x89PNG\r\n\x1a\n____", "picture"),
-        ("model.onnx", b"\x1c\x00\x00\x00TFL3\x00\x00", "TFLite"),
-        ("model.onnx", b"PK\x03\x04\x00\x00", "ZIP"),
+        ("model.onnx", b"\x1c\x00\x00\x00TFL3\x00\x00", "byte 0"),
+        ("model.onnx", b"PK\x03\x04\x00\x00", "archive"),
         ("model.onnx", b"\x80\x04\x95\x00\x00", "pickle"),
         ("noise.bin", b"\xff\xfe\xfd\xfc\x00", "no known kind"),
     ] {

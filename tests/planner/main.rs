@@ -3,7 +3,9 @@
 mod checkers;
 mod published_instances;
 mod random_cases;
+mod runtimes;
 mod samples;
 mod sharing;
 mod sketch;
 mod strategies;
+mod traces;

@@ -56,6 +56,7 @@ impl Sketch {
             views: if kind == "Reshape" { vec![(inputs[0], output)] } else { Vec::new() },
             in_place: if is_elementwise { InPlace::AnyInput } else { InPlace::No },
             foldable: kind != "RandomNormal",
+            bodies: Vec::new(),
             inputs,
             outputs: vec![output],
         });

@@ -50,12 +50,15 @@ fn same_input_same_plan() {
 
 #[test]
 fn every_strategy_stops_soon_after_it_is_asked_to() {
-    let problem = generated(Kind::Uni, 3_000);
+    let large = generated(Kind::Uni, 3_000);
+    // Below the limits of those that store every conflict.
+    let small = generated(Kind::Uni, 1_000);
     let names = strategies().iter().filter(|strategy| !strategy.needs_graph && strategy.name != "naive").map(|strategy| strategy.name);
     for name in names.chain([AUTO]) {
         let asked = AtomicUsize::new(0);
         let should_stop = || asked.fetch_add(1, Ordering::Relaxed) >= 1;
-        let result = solve(name, &problem, None, &SolveOptions::default(), &Control::new(&should_stop, &|_| ()));
+        let problem = if ["hill-climb", "slots-dsatur"].contains(&name) { &small } else { &large };
+        let result = solve(name, problem, None, &SolveOptions::default(), &Control::new(&should_stop, &|_| ()));
         assert_eq!(result, Err(SolveError::Stopped), "{name}");
         assert!(asked.load(Ordering::Relaxed) <= 6, "{name} went on after it was told to stop");
     }
@@ -84,6 +87,18 @@ fn each_offset_strategy_beats_another_one_somewhere() {
         ("greedy-size", "first-fit"),
         ("first-fit", "greedy-size"),
         ("first-fit", "naive"),
+        ("best-fit-decreasing", "greedy-size"),
+        ("greedy-size", "best-fit-decreasing"),
+        ("tflite-arena", "best-fit-decreasing"),
+        ("best-fit-decreasing", "tflite-arena"),
+        ("executorch-greedy", "greedy-size"),
+        ("greedy-size", "executorch-greedy"),
+        ("greedy-conflicts", "first-fit"),
+        ("first-fit", "greedy-conflicts"),
+        ("hill-climb", "lowest-floor"),
+        ("lowest-floor", "hill-climb"),
+        ("boxing", "hill-climb"),
+        ("hill-climb", "boxing"),
     ];
     let problems: Vec<Problem> = (0..100).map(|seed| random_problem(seed, 60)).chain((0..300).map(|seed| seeded(Kind::Uni, 30, seed))).collect();
     for (better, worse) in pairs {
@@ -93,15 +108,26 @@ fn each_offset_strategy_beats_another_one_somewhere() {
 }
 
 #[test]
-fn each_slot_strategy_needs_fewer_bytes_than_the_other_somewhere() {
-    let mut smaller = [false; 2];
+fn each_slot_strategy_needs_fewer_bytes_than_each_other_somewhere() {
+    const NAMES: [&str; 4] = ["slots-by-birth", "slots-by-size", "greedy-breadth", "slots-dsatur"];
+    let mut smaller = [[false; NAMES.len()]; NAMES.len()];
     for seed in 0..300 {
         let problem = random_problem(seed, 20);
-        let (birth, size) = (plan_bare("slots-by-birth", &problem).arena_bytes, plan_bare("slots-by-size", &problem).arena_bytes);
-        smaller[0] |= birth < size;
-        smaller[1] |= size < birth;
+        let bytes = NAMES.map(|name| plan_bare(name, &problem).arena_bytes);
+        for (one, two) in (0..NAMES.len()).flat_map(|one| (0..NAMES.len()).map(move |two| (one, two))) {
+            smaller[one][two] |= one == two || bytes[one] < bytes[two];
+        }
     }
-    assert_eq!(smaller, [true, true]);
+    assert_eq!(smaller, [[true; NAMES.len()]; NAMES.len()]);
+}
+
+#[test]
+fn beyond_its_limit_a_strategy_says_so() {
+    let problem = generated(Kind::Uni, 3_000);
+    for (name, limit) in [("hill-climb", "more than 1,000,000"), ("slots-dsatur", "more than 1,000,000")] {
+        let error = solve(name, &problem, None, &SolveOptions::default(), &Control::unattended()).expect_err("too many conflicts");
+        assert!(matches!(error, SolveError::Unsupported { strategy, .. } if strategy == name) && error.to_string().contains(limit), "{error}");
+    }
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn states(ui: &Ui, t: &Tokens, card_rect: Rect) {
             5 => {
                 fill(painter, t, upper, t.slot(4));
                 fill(painter, t, lower, colour);
-                violation(painter, t, upper.intersect(lower));
+                violation(painter, t, upper.intersect(lower), true);
             }
             6 => {
                 let mut mesh = Mesh::default();

@@ -53,8 +53,8 @@ pub fn search_tag(painter: &Painter, t: &Tokens, rect: Rect, text: &str) -> Rect
     tag(painter, t, rect.center(), Align2::CENTER_CENTER, t.bound, text)
 }
 
-/// The area that two rectangles share although they may not.
-pub fn violation(painter: &Painter, t: &Tokens, shared: Rect) {
+/// The area that two rectangles share although they may not; with a warning sign above it if `has_sign`.
+pub fn violation(painter: &Painter, t: &Tokens, shared: Rect, has_sign: bool) {
     let shared = Pixels::of(painter).snap(shared);
     let mut mesh = Mesh::default();
     mesh.add_colored_rect(shared, alpha(t.err, OVERLAP));
@@ -62,7 +62,9 @@ pub fn violation(painter: &Painter, t: &Tokens, shared: Rect) {
     painter.add(Shape::mesh(mesh));
     let line = Stroke::new(stroke::STRONG * t.line_scale, t.err);
     painter.rect_stroke(shared, CornerRadius::ZERO, line, StrokeKind::Middle);
-    warning_sign(painter, t, pos2(shared.center().x, shared.top() - 7.0));
+    if has_sign {
+        warning_sign(painter, t, pos2(shared.center().x, shared.top() - 7.0));
+    }
 }
 
 /// A warning triangle on its own ground, so that it reads over any fill.

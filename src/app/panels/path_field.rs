@@ -1,4 +1,4 @@
-//! Opening by path: a field with completion, for when no file dialog can be shown, and always at hand.
+//! Opening and exporting by path: a field with completion, for when no file dialog can be shown, and always at hand.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,16 @@ use egui::{Align2, Context, Key, RichText, TextEdit};
 
 use crate::command::{Command, CommandSender};
 use crate::draw::{button, primary_button};
+use crate::state::PathField;
 use crate::theme::Tokens;
 
 /// Most completions shown.
 const MAX_COMPLETIONS: usize = 8;
 
 /// Draws the field over the window.
-pub fn path_field_ui(ctx: &Context, t: &'static Tokens, path: &mut String, commands: &CommandSender) {
+pub fn path_field_ui(ctx: &Context, t: &'static Tokens, field: &mut PathField, commands: &CommandSender) {
+    let PathField { text: path, is_export } = field;
+    let (title, verb) = if *is_export { ("Export to", "Export") } else { ("Open by path", "Open") };
     let frame = egui::Frame::window(&ctx.global_style()).inner_margin(egui::Margin::same(14));
     egui::Window::new("Open by path")
         .collapsible(false)
@@ -22,7 +25,7 @@ pub fn path_field_ui(ctx: &Context, t: &'static Tokens, path: &mut String, comma
         .title_bar(false)
         .show(ctx, |ui| {
             ui.set_width(560.0);
-            let caption = ui.label(RichText::new("Open by path").font(t.title()).color(t.text));
+            let caption = ui.label(RichText::new(title).font(t.title()).color(t.text));
             ui.add_space(6.0);
             let edit = TextEdit::singleline(path).hint_text("/home/me/models/unet.onnx").desired_width(f32::INFINITY).margin(egui::vec2(8.0, 6.0));
             let field = ui.add(edit).labelled_by(caption.id);
@@ -40,9 +43,10 @@ pub fn path_field_ui(ctx: &Context, t: &'static Tokens, path: &mut String, comma
             }
             ui.add_space(8.0);
             ui.horizontal(|ui| {
-                let open = primary_button(ui, t, None, "Open").clicked();
+                let open = primary_button(ui, t, None, verb).clicked();
                 if (open || enter) && !path.trim().is_empty() {
-                    commands.send(Command::Open(PathBuf::from(expand_home(path.trim()))));
+                    let path = PathBuf::from(expand_home(path.trim()));
+                    commands.send(if *is_export { Command::Export(path) } else { Command::Open(path) });
                 }
                 if button(ui, t, None, "Cancel").clicked() {
                     commands.send(Command::Clear);

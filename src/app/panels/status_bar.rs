@@ -97,6 +97,13 @@ fn badge_ui(ui: &mut Ui, t: &'static Tokens, planned: &Planned) {
     } else {
         (Tone::Ok, Icon::CHECK_CIRCLE, "Valid".to_owned())
     };
+    let unknown = summary.unknown_tensors;
+    let (tone, icon, words) = match tone {
+        Tone::Ok if unknown > 0 => {
+            (Tone::Warn, Icon::WARNING, format!("Valid, {} not counted", text::counted(unknown, "unknown size", "unknown sizes")))
+        }
+        _ => (tone, icon, words),
+    };
     badge(ui, t, tone, icon, &words).on_hover_text(planned.plan.note.clone().unwrap_or_else(|| format!("strategy {}", planned.plan.strategy)));
 }
 

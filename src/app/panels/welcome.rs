@@ -4,8 +4,9 @@ use egui::{Align, Align2, CornerRadius, Layout, Rect, RichText, Sense, Stroke, S
 
 use super::menu_bar::logo_ui;
 use crate::command::{Command, CommandSender, shortcut_text};
-use crate::draw::{Detail, RectBatch, button, dashed_line, dashed_rect, keycap, primary_button};
+use crate::draw::{button, dashed_line, dashed_rect, keycap, primary_button};
 use crate::samples::{SAMPLES, Thumbnail};
+use crate::small_picture;
 use crate::state::{Sample, State};
 use crate::text;
 use crate::theme::{Icon, Tokens, radius, stroke};
@@ -166,15 +167,7 @@ fn card_ui(ui: &mut Ui, t: &'static Tokens, index: usize, thumbnail: Option<&Thu
 
 fn thumbnail_ui(ui: &Ui, t: &'static Tokens, frame: Rect, thumbnail: &Thumbnail) {
     let painter = ui.painter_at(frame);
-    let mut batch = RectBatch::new(&painter, t, if thumbnail.n_buffers <= 16 { Detail::Full } else { Detail::Plain });
-    for part in &thumbnail.parts {
-        let rect = Rect::from_min_max(
-            pos2(frame.left() + part.left * frame.width(), frame.bottom() - part.high * (frame.height() - 6.0)),
-            pos2(frame.left() + part.right * frame.width(), frame.bottom() - part.low * (frame.height() - 6.0)),
-        );
-        batch.add(rect, if thumbnail.n_buffers <= 16 { t.slot(part.hue) } else { t.ramp(part.size) });
-    }
-    batch.paint(&painter);
+    small_picture::paint(&painter, t, frame, &thumbnail.parts, (frame.height() - 6.0) / frame.height());
     let y = frame.top() + 5.0;
     dashed_line(&painter, [pos2(frame.left(), y), pos2(frame.right(), y)], stroke::CURVE, t.bound, stroke::DASH_BOUND);
 }

@@ -213,3 +213,89 @@ fn keys_walk_zoom_and_fit() {
     harness.run_steps(2);
     assert!(harness.state().state.steps.is_fit());
 }
+
+#[test]
+fn all_strategies_stand_beside_each_other_and_one_click_switches() {
+    let mut harness = opened("mobilenet_v2.onnx", ThemeKind::Dark);
+    harness.get_by_label("Strategies tab").click();
+    harness.run_steps(4);
+    harness.get_by_label("strategy lowest-floor");
+    harness.state().send(Command::Maximise(Some(crate::views::Pane::Strategies)));
+    harness.run_steps(3);
+    harness.get_by_label("strategy slots-by-size").click();
+    harness.run_steps(4);
+    assert_eq!(planned(&harness).plan.strategy, "slots-by-size");
+}
+
+#[test]
+fn a_failed_open_keeps_the_document_that_is_shown() {
+    let mut harness = opened("mobilenet_v2.onnx", ThemeKind::Dark);
+    harness.state().send(Command::Open(sample("no_such_file.onnx")));
+    harness.run_steps(4);
+    assert_eq!(planned(&harness).summary.naive_bytes, 52_011_392);
+    let notice = harness.state().state.notice.clone().expect("the reason is said");
+    assert!(notice.is_error && notice.text.contains("no_such_file.onnx"), "{}", notice.text);
+}
+
+#[test]
+fn without_a_dialog_an_export_is_written_to_a_typed_path() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let target = folder.path().join("plan.json");
+    let mut harness = opened("article_three_tensors.json", ThemeKind::Dark);
+    harness.state().send(Command::ExportDialog);
+    harness.run_steps(3);
+    let field = harness.state().state.path_field.clone().expect("the field stands in for the dialog");
+    assert_eq!((field.text.as_str(), field.is_export), ("article_three_tensors.plan.json", true));
+    harness.state().send(Command::Export(target.clone()));
+    harness.run_steps(3);
+    let written = std::fs::read_to_string(target).expect("the plan was written");
+    assert!(written.contains("\"kind\": \"plan\"") || written.contains("\"kind\":\"plan\""), "{written}");
+    assert_eq!(planned(&harness).summary.arena_bytes, 12 << 20, "the document is still open");
+}
+
+#[test]
+fn a_right_drag_zooms_into_the_steps_it_covers() {
+    let mut harness = opened("mobilenet_v2.onnx", ThemeKind::Dark);
+    let chart = harness.get_by_label_contains("Arena chart").rect();
+    let (from, to) = (chart.left_center() + egui::vec2(200.0, 0.0), chart.left_center() + egui::vec2(400.0, 10.0));
+    let press = |pressed: bool, pos: egui::Pos2| egui::Event::PointerButton {
+        pos,
+        button: egui::PointerButton::Secondary,
+        pressed,
+        modifiers: egui::Modifiers::NONE,
+    };
+    harness.hover_at(from);
+    harness.run_steps(1);
+    harness.event(press(true, from));
+    harness.run_steps(1);
+    for part in [0.3, 0.7, 1.0] {
+        harness.hover_at(from + (to - from) * part);
+        harness.run_steps(1);
+    }
+    harness.event(press(false, to));
+    harness.run_steps(3);
+    let (shown, full) = (harness.state().state.steps.shown(), harness.state().state.steps.full());
+    let expected = full.len() * 200.0 / f64::from(chart.width());
+    assert!((shown.len() - expected).abs() < 1.0, "{shown:?} of {full:?}, not {expected} steps");
+}
+
+#[test]
+fn shift_with_the_wheel_zoom_zooms_bytes_alone() {
+    let mut harness = opened("mobilenet_v2.onnx", ThemeKind::Dark);
+    let chart = harness.get_by_label_contains("Arena chart").rect();
+    harness.hover_at(chart.center());
+    harness.run_steps(1);
+    let modifiers = egui::Modifiers::COMMAND | egui::Modifiers::SHIFT;
+    let wheel = egui::Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Line,
+        delta: egui::vec2(0.0, 3.0),
+        phase: egui::TouchPhase::Move,
+        source: egui::MouseWheelSource::Unknown,
+        modifiers,
+    };
+    harness.event(egui::Event::ModifiersChanged(modifiers));
+    harness.event(wheel);
+    harness.run_steps(12);
+    assert!(harness.state().state.bytes.shown().len() < harness.state().state.bytes.full().len(), "bytes are zoomed");
+    assert!(harness.state().state.steps.is_fit(), "steps are not");
+}

@@ -111,8 +111,16 @@ impl Chart {
             ui.ctx().set_cursor_icon(CursorIcon::Grabbing);
             ctx.send(Command::PanSteps(-f64::from(response.drag_delta().x) / f64::from(self.plot.width())));
         }
-        let press = ui.input(|input| input.pointer.press_origin());
-        let Some((from, to)) = press.zip(response.interact_pointer_pos()) else { return };
+        // Where the drag began is gone on the frame in which it ends, so it is kept.
+        let began = response.id.with("began");
+        if response.drag_started()
+            && let Some(press) = ui.input(|input| input.pointer.press_origin())
+        {
+            ui.data_mut(|data| data.insert_temp(began, press));
+        }
+        let from = ui.data(|data| data.get_temp::<Pos2>(began));
+        let to = response.interact_pointer_pos().or_else(|| ui.input(|input| input.pointer.latest_pos()));
+        let Some((from, to)) = from.zip(to).filter(|_| response.dragged() || response.drag_stopped()) else { return };
         if !self.plot.contains(from) {
             return;
         }

@@ -8,6 +8,9 @@ use crate::ctx::ViewCtx;
 use crate::draw::icon_button;
 use crate::theme::{Icon, Tokens, space};
 
+/// The two views that share the foot of the window.
+const FOOT: [Pane; 2] = [Pane::Table, Pane::Strategies];
+
 /// Draws the header; `controls` adds to its right end, from right to left, before help and maximise.
 pub fn header_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, pane: Pane, facts: &str, controls: impl FnOnce(&mut Ui)) {
     let t = ctx.tokens;
@@ -31,7 +34,32 @@ pub fn header_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, pane: Pane, facts: &str, contro
     controls(&mut right);
     let free = right.min_rect().left();
     let text = inner.with_max_x(free - 8.0);
-    title(ui, t, text, pane.title(), facts);
+    if FOOT.contains(&pane) && !is_alone {
+        foot_titles(ui, ctx, text, pane, facts);
+    } else {
+        title(ui, t, text, pane.title(), facts);
+    }
+}
+
+/// Titles that switch between the two views at the foot.
+fn foot_titles(ui: &mut Ui, ctx: &ViewCtx<'_>, rect: egui::Rect, pane: Pane, facts: &str) {
+    let t = ctx.tokens;
+    let mut left = ui.new_child(UiBuilder::new().max_rect(rect).layout(Layout::left_to_right(Align::Center)));
+    left.spacing_mut().item_spacing.x = 14.0;
+    for other in FOOT {
+        let is_front = other == pane;
+        let text = RichText::new(other.title()).font(t.body_strong()).color(if is_front { t.text } else { t.text3 });
+        let response = left.add(egui::Label::new(text).selectable(false).sense(Sense::click()));
+        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Tab, true, is_front, format!("{} tab", other.title())));
+        if is_front {
+            let line = response.rect.expand2(Vec2::new(2.0, 0.0));
+            left.painter().hline(line.x_range(), rect.top() + 1.0, egui::Stroke::new(2.0, t.accent));
+        }
+        if response.clicked() {
+            ctx.send(Command::ShowFoot(other));
+        }
+    }
+    left.add(egui::Label::new(RichText::new(facts).font(t.body()).color(t.text3)).selectable(false).truncate());
 }
 
 fn title(ui: &mut Ui, t: &Tokens, rect: egui::Rect, title: &str, facts: &str) {

@@ -11,16 +11,25 @@ use crate::theme::{Tokens, space};
 pub struct Docking {
     tree: Tree<Pane>,
     is_narrow: bool,
+    /// The width for which the columns were last set; a divider moved by hand stays until the window changes.
+    width: f32,
 }
 
 impl Default for Docking {
     fn default() -> Self {
-        Self { tree: default_tree(false), is_narrow: false }
+        Self { tree: default_tree(false), is_narrow: false, width: 0.0 }
     }
 }
 
 /// Shares of height of Lifetimes, Arena, Memory and Table, by eye on 1440 × 900.
 const SHARES: [f32; 4] = [268.0, 220.0, 154.0, 126.0];
+
+/// The same where the right column is part of the foot: three rows of the table stay in sight.
+const NARROW_SHARES: [f32; 4] = [118.0, 112.0, 110.0, 156.0];
+
+/// The right column begins at this width and grows to that one once the window is wider than the first size.
+const RIGHT: [f32; 2] = [373.0, 520.0];
+const FIRST_WIDTH: f32 = 1440.0;
 
 fn default_tree(is_narrow: bool) -> Tree<Pane> {
     let mut tiles = Tiles::default();
@@ -30,7 +39,8 @@ fn default_tree(is_narrow: bool) -> Tree<Pane> {
     let inspector = tiles.insert_pane(Pane::Inspector);
     let bottom = if is_narrow { tiles.insert_tab_tile(vec![table, interference, inspector]) } else { table };
     let mut left = Linear::new(LinearDir::Vertical, charts.iter().copied().chain([bottom]).collect());
-    for (child, share) in left.children.clone().into_iter().zip(SHARES) {
+    let shares = if is_narrow { NARROW_SHARES } else { SHARES };
+    for (child, share) in left.children.clone().into_iter().zip(shares) {
         left.shares.set_share(child, share);
     }
     let left = tiles.insert_container(Container::Linear(left));
@@ -54,9 +64,26 @@ impl Docking {
     pub fn ui(&mut self, ui: &mut Ui, t: &'static Tokens, pane_ui: &mut dyn FnMut(&mut Ui, Pane)) {
         let is_narrow = ui.available_width() < space::NARROW;
         if is_narrow != self.is_narrow {
-            *self = Self { tree: default_tree(is_narrow), is_narrow };
+            *self = Self { tree: default_tree(is_narrow), is_narrow, width: 0.0 };
+        }
+        if (ui.available_width() - self.width).abs() > 1.0 {
+            self.width = ui.available_width();
+            self.set_columns();
         }
         self.tree.ui(&mut Docked { t, pane_ui }, ui);
+    }
+
+    /// Extra width goes to the charts first, then to the right column.
+    fn set_columns(&mut self) {
+        let Some(root) = self.tree.root() else { return };
+        let right = (RIGHT[0] + (self.width - FIRST_WIDTH) * 0.35).clamp(RIGHT[0], RIGHT[1]);
+        if let Some(egui_tiles::Tile::Container(Container::Linear(linear))) = self.tree.tiles.get_mut(root)
+            && let [left_tile, right_tile] = linear.children[..]
+            && linear.dir == LinearDir::Horizontal
+        {
+            linear.shares.set_share(left_tile, (self.width - right).max(1.0));
+            linear.shares.set_share(right_tile, right);
+        }
     }
 
     /// Brings a view to the front of its tabs.

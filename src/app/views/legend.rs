@@ -31,7 +31,8 @@ pub fn legend_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let ends = (ctx.colour_by == ColourBy::Size)
         .then(|| (text_of(format!("≤{}", text::bytes(RAMP_FLOOR_BYTES))), text_of(text::bytes(ctx.planned.model.largest_bytes))));
     let ramp = ends.as_ref().map_or(0.0, |(low, high)| low.size().x + high.size().x + RAMP + 30.0);
-    let holes = if ctx.show_before { 0.0 } else { 58.0 };
+    let shows_holes = !ctx.show_before && !(ctx.slot_lanes && ctx.planned.plan.slots.is_some());
+    let holes = if shows_holes { 58.0 } else { 0.0 };
     let width = ramp + galleys.iter().map(|galley| galley.size().x + 28.0).sum::<f32>() + holes;
     // The facts at the left keep at least this much room.
     if ui.available_width() < width + 260.0 {
@@ -56,7 +57,7 @@ pub fn legend_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
         swatch(&painter, ctx, pos2(at, row), entry);
         put(galley, 12.0);
     }
-    if !ctx.show_before {
+    if shows_holes {
         let sample = Rect::from_center_size(pos2(rect.right() - 46.0, row), vec2(18.0, 12.0));
         let mut mesh = Mesh::default();
         hole(&mut mesh, t, sample);

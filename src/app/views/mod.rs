@@ -11,6 +11,7 @@ pub mod lifetimes;
 pub mod memory;
 pub mod minimap;
 pub mod ruler;
+pub mod strategies;
 pub mod table;
 
 use arenascope_planner::ids::BufferId;
@@ -32,11 +33,13 @@ pub enum Pane {
     Inspector,
     /// Every buffer as a row.
     Table,
+    /// Every strategy as a row.
+    Strategies,
 }
 
 impl Pane {
     /// All views.
-    pub const ALL: [Self; 6] = [Self::Lifetimes, Self::Arena, Self::Memory, Self::Interference, Self::Inspector, Self::Table];
+    pub const ALL: [Self; 7] = [Self::Lifetimes, Self::Arena, Self::Memory, Self::Interference, Self::Inspector, Self::Table, Self::Strategies];
 
     /// The name in its header.
     #[must_use]
@@ -48,6 +51,7 @@ impl Pane {
             Self::Interference => "Interference",
             Self::Inspector => "Inspector",
             Self::Table => "Table",
+            Self::Strategies => "Strategies",
         }
     }
 
@@ -68,6 +72,9 @@ impl Pane {
                 "Every node is a buffer, every line says that two are live at the same step. A colour that no two neighbours share is a slot."
             }
             Self::Inspector => "Everything known about what is selected. Click a link to follow it.",
+            Self::Strategies => {
+                "All strategies on this input, with the same alignment and sharing. The yellow line is the lower bound: what stands to the right of it is waste. Click a row to use that strategy."
+            }
             Self::Table => "Every buffer as a row. Click a heading to sort; filter by words, role:gradient, op:Conv, dtype:f32, @step or >1MiB.",
         }
     }
@@ -84,6 +91,10 @@ pub struct Views {
     pub interference: interference::InterferenceState,
     /// Sorting, filter and scrolling of the table.
     pub table: table::TableState,
+    /// What all strategies reach.
+    pub strategies: strategies::StrategiesState,
+    /// Which of the two views at the foot is in front.
+    pub shows_strategies: bool,
     /// The Inspector's folds.
     pub inspector: inspector::InspectorState,
     /// How the views are docked.
@@ -108,6 +119,7 @@ impl Views {
         self.interference = interference::InterferenceState::default();
         self.table = table::TableState::default();
         self.inspector = inspector::InspectorState::default();
+        self.strategies = strategies::StrategiesState::default();
     }
 
     /// Drops what belongs to the plan before this one.
@@ -126,6 +138,7 @@ impl Views {
 
     /// Puts the cursor into the table's filter.
     pub fn start_search(&mut self) {
+        self.shows_strategies = false;
         self.docking.show(Pane::Table);
         if self.maximised.is_some() {
             self.maximised = Some(Pane::Table);

@@ -27,7 +27,8 @@ const OP_TYPES_FROM: f64 = 40.0;
 pub fn ruler_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let t = ctx.tokens;
     let scopes = deepest_scopes(ctx, f64::from(ui.available_width()));
-    let height = if scopes.is_some() { space::RULER + BAND_TOP } else { space::RULER - space::SCOPE_BAND };
+    let has_scopes = !ctx.planned.model.scopes.is_empty();
+    let height = if has_scopes { space::RULER + BAND_TOP } else { space::RULER - space::SCOPE_BAND };
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::click());
     let plot = plot_rect(rect);
     let x = Scale::new(ctx.steps.shown(), plot.left(), plot.right());
@@ -35,10 +36,10 @@ pub fn ruler_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     outside.rect_filled(rect, 0.0, t.bg2);
     outside.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.line));
     let painter = ui.painter_at(plot);
-    let top = if let Some(scopes) = scopes {
+    let top = if has_scopes {
         let band = Rect::from_min_max(plot.min + egui::vec2(0.0, BAND_TOP), pos2(plot.right(), plot.top() + BAND_TOP + space::SCOPE_BAND));
         outside.text(pos2(plot.left() - 8.0, band.center().y), Align2::RIGHT_CENTER, "block", t.tick(), t.text3);
-        scope_band(&painter, ctx, &x, band, scopes);
+        scope_band(&painter, ctx, &x, band, scopes.unwrap_or_default());
         band.bottom()
     } else {
         plot.top()
@@ -74,7 +75,11 @@ fn deepest_scopes<'a>(ctx: &'a ViewCtx<'_>, width: f64) -> Option<&'a [Scope]> {
             step_value(scope.steps.n_steps()) * pixels_per_step >= step_value(shortest_part(&scope.name).chars().count() as u64) * CHARACTER
         };
         let n_fitting = visible.iter().filter(fits).count();
-        visible.len() > 1 && width / step_value(visible.len() as u64) >= MIN_BLOCK && 2 * n_fitting >= visible.len()
+        let distinct: std::collections::BTreeSet<&str> = visible.iter().map(|scope| last_part(&scope.name)).collect();
+        visible.len() > 1
+            && 2 * distinct.len() > visible.len()
+            && width / step_value(visible.len() as u64) >= MIN_BLOCK
+            && 2 * n_fitting >= visible.len()
     };
     ctx.planned.model.scopes.iter().rev().find(wide_enough).map(Vec::as_slice)
 }
@@ -82,19 +87,23 @@ fn deepest_scopes<'a>(ctx: &'a ViewCtx<'_>, width: f64) -> Option<&'a [Scope]> {
 fn scope_band(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, band: Rect, scopes: &[Scope]) {
     let t = ctx.tokens;
     let pixels = Pixels::of(painter);
+    let name_of = |name: &str| painter.layout_no_wrap(name.to_owned(), t.tick(), t.text2);
+    let mut blocks = Vec::new();
     for (index, scope) in scopes.iter().enumerate() {
         let (left, right) = (x.pixel(step_value(scope.steps.start)), x.pixel(step_value(scope.steps.end)));
-        if right < band.left() || left > band.right() {
-            continue;
+        if right >= band.left() && left <= band.right() {
+            let edges = pixels.edge(left.max(band.left()))..=pixels.edge(right.min(band.right())) - pixels.one();
+            blocks.push((index, scope, Rect::from_x_y_ranges(edges, band.top() + 1.0..=band.bottom() - 1.0)));
         }
-        let block = Rect::from_x_y_ranges(
-            pixels.edge(left.max(band.left()))..=pixels.edge(right.min(band.right())) - pixels.one(),
-            band.top() + 1.0..=band.bottom() - 1.0,
-        );
+    }
+    // One kind of name for the whole band: a mixture reads as if the scopes had different depths.
+    let fits = |scope: &Scope, block: &Rect| name_of(last_part(&scope.name)).size().x + 6.0 < block.width();
+    let named: f32 = blocks.iter().filter(|(_, scope, block)| fits(scope, block)).map(|(_, _, block)| block.width()).sum();
+    let whole_names = named > 0.6 * band.width();
+    for (index, scope, block) in blocks {
         painter.rect_filled(block, 0.0, if index % 2 == 0 { t.scope } else { t.bg3 });
-        let names = [last_part(&scope.name), shortest_part(&scope.name)];
-        let galleys = names.map(|name| painter.layout_no_wrap(name.to_owned(), t.tick(), t.text2));
-        if let Some(galley) = galleys.into_iter().find(|galley| galley.size().x + 6.0 < block.width()) {
+        let galley = name_of(if whole_names { last_part(&scope.name) } else { shortest_part(&scope.name) });
+        if galley.size().x + 6.0 < block.width() {
             painter.galley(block.center() - galley.size() / 2.0, galley, t.text2);
         }
     }
@@ -116,7 +125,10 @@ fn step_numbers(painter: &Painter, ctx: &ViewCtx<'_>, x: &Scale, rect: Rect) {
     for step in step_ticks(x, rect.width()) {
         let at = pixels.centre(x.pixel(step_value(step)));
         painter.vline(at, rect.bottom() - 14.0..=rect.bottom(), Stroke::new(pixels.one(), t.line2));
-        painter.text(pos2(at + 5.0, rect.center().y), Align2::LEFT_CENTER, crate::text::count(step), t.tick(), t.text2);
+        let number = painter.layout_no_wrap(crate::text::count(step), t.tick(), t.text2);
+        if at + 5.0 + number.size().x <= rect.right() {
+            painter.galley(pos2(at + 5.0, rect.center().y - number.size().y / 2.0), number, t.text2);
+        }
     }
 }
 

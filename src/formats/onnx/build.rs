@@ -4,19 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arenascope_planner::control::{Control, Progress};
-use arenascope_planner::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
-use arenascope_planner::ids::TensorId;
+use arenascope_planner::graph::{Dtype, Graph, GraphParts, Op, Role};
 use arenascope_planner::schedule::Schedule;
 use arenascope_planner::workload::{Source, SymbolicDim, Warning, Workload};
 
 use super::FORMAT;
 use super::bind::Binder;
-use super::captured::captured;
-use super::classes::{is_in_place, is_random, is_view};
 use super::infer::{Pass, Scope, is_standard};
 use super::model::{GraphDef, Model, Node, Type};
+use super::names::{Names, is_constant, settle, weight_role};
 use super::tensor_facts::tensor_fact;
-use super::value::{Data, Fact, Gap, MAX_ELEMENTS, dtype_of};
+use super::value::{Data, Fact, Gap, dtype_of};
 use crate::detect::{Origin, ReadOptions};
 use crate::error::{FormatError, clean, one_line, one_message};
 
@@ -43,8 +41,7 @@ struct Builder<'m> {
     origin: &'m Origin,
     model: &'m Model,
     graph: &'m GraphDef,
-    tensors: Vec<Tensor>,
-    ids: HashMap<&'m str, TensorId>,
+    names: Names<'m>,
     ops: Vec<Op>,
     /// The node of each op, by op id.
     nodes: Vec<&'m Node>,
@@ -59,8 +56,7 @@ impl<'m> Builder<'m> {
             origin,
             model,
             graph,
-            tensors: Vec::new(),
-            ids: HashMap::new(),
+            names: Names::default(),
             ops: Vec::new(),
             nodes: Vec::new(),
             scope: Scope { parent: None, facts: HashMap::new(), opsets: &model.opsets, attributes: None },
@@ -69,19 +65,8 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The id of a name, made on first sight.
-    fn id(&mut self, name: &'m str, role: Role) -> TensorId {
-        if let Some(&id) = self.ids.get(name) {
-            return id;
-        }
-        let id = TensorId::new(self.tensors.len());
-        self.tensors.push(Tensor { name: clean(name), dtype: Dtype::Unknown, shape: None, bytes: None, role, unknown_because: String::new() });
-        self.ids.insert(name, id);
-        id
-    }
-
     fn source(&mut self, name: &'m str, role: Role, fact: Fact) -> Result<(), FormatError> {
-        if self.ids.contains_key(name) {
+        if self.names.ids.contains_key(name) {
             return Err(FormatError::Entry {
                 path: self.origin.path.clone(),
                 place: format!("tensor `{}`", one_line(name)),
@@ -89,7 +74,7 @@ impl<'m> Builder<'m> {
                 advice: "export the model again".to_owned(),
             });
         }
-        self.id(name, role);
+        self.names.id(name, role);
         self.scope.facts.insert(name, fact);
         Ok(())
     }
@@ -112,8 +97,7 @@ impl<'m> Builder<'m> {
         self.warnings.extend(warnings);
         for tensor in &graph.initializers {
             let fact = tensor_fact(tensor);
-            let is_small = fact.elements().is_some_and(|elements| elements <= MAX_ELEMENTS);
-            let role = if is_small && matches!(fact.dtype, Dtype::I64 | Dtype::I32 | Dtype::Bool) { Role::Constant } else { Role::Parameter };
+            let role = weight_role(&fact);
             self.source(&tensor.name, role, fact)?;
         }
         Ok(())
@@ -135,48 +119,24 @@ impl<'m> Builder<'m> {
         let (graph, model) = (self.graph, self.model);
         let nodes: Vec<&Node> = graph.nodes.iter().filter(|node| !is_constant(node)).collect();
         for name in nodes.iter().flat_map(|node| &node.outputs).filter(|name| !name.is_empty()) {
-            self.id(name, Role::Activation);
+            self.names.id(name, Role::Activation);
         }
         for (index, node) in nodes.into_iter().enumerate() {
-            let mut inputs: Vec<TensorId> = Vec::new();
-            for name in node.inputs.iter().filter(|name| !name.is_empty()) {
-                inputs.push(self.id(name, Role::Activation));
-            }
-            for name in captured(node) {
-                let id = self.id(name, Role::Activation);
-                if !inputs.contains(&id) {
-                    inputs.push(id);
-                }
-            }
-            let outputs: Vec<TensorId> = node.outputs.iter().filter(|name| !name.is_empty()).map(|name| self.ids[name.as_str()]).collect();
-            let opset = self.scope.version(&node.domain);
-            let training = node.inputs.get(2).and_then(|name| self.scope.facts.get(name.as_str()));
-            let named = |names: &[String]| names.first().filter(|name| !name.is_empty()).map(|name| self.ids[name.as_str()]);
-            let view = named(&node.inputs).zip(named(&node.outputs)).filter(|_| is_view(node, opset, training));
-            let kind = if is_standard(&node.domain) { clean(&node.kind) } else { format!("{}:{}", clean(&node.domain), clean(&node.kind)) };
-            let in_place = if is_in_place(node, opset) && named(&node.outputs).is_some() { InPlace::AnyInput } else { InPlace::No };
-            self.ops.push(Op {
-                name: if node.name.is_empty() { format!("{kind}_{index}") } else { clean(&node.name) },
-                kind,
-                inputs,
-                outputs,
-                views: view.into_iter().collect(),
-                in_place,
-                foldable: !is_random(node, model),
-            });
+            let op = self.names.op(node, index, &self.scope, model, Role::Activation);
+            self.ops.push(op);
             self.nodes.push(node);
         }
     }
 
     fn graph_outputs(&mut self) {
-        let mut is_written = vec![false; self.tensors.len()];
+        let mut is_written = vec![false; self.names.tensors.len()];
         for output in self.ops.iter().flat_map(|op| &op.outputs) {
             is_written[output.index()] = true;
         }
         for output in &self.graph.outputs {
-            match self.ids.get(output.name.as_str()) {
-                Some(id) if is_written[id.index()] => self.tensors[id.index()].role = Role::GraphOutput,
-                Some(id) if self.tensors[id.index()].role.is_source() => {}
+            match self.names.ids.get(output.name.as_str()) {
+                Some(id) if is_written[id.index()] => self.names.tensors[id.index()].role = Role::GraphOutput,
+                Some(id) if self.names.tensors[id.index()].role.is_source() => {}
                 _ => self.warnings.push(Warning::at(one_line(&output.name), "the file names it as a graph output, but no op writes it")),
             }
         }
@@ -184,7 +144,7 @@ impl<'m> Builder<'m> {
 
     /// Walks the ops in a topological order; the file's own need not be one.
     fn infer(&mut self, control: &Control<'_>) -> Result<(), FormatError> {
-        let graph = self.validated(GraphParts { tensors: self.tensors.clone(), ops: self.ops.clone() })?;
+        let graph = self.validated(GraphParts { tensors: self.names.tensors.clone(), ops: self.ops.clone() })?;
         let schedule = Schedule::new(&graph);
         let mut pass = Pass::new(self.model);
         let mut unknown = Unknown::default();
@@ -194,6 +154,7 @@ impl<'m> Builder<'m> {
             }
             let node = self.nodes[op.index()];
             let outputs = pass.outputs(node, &self.scope);
+            self.ops[op.index()].bodies = std::mem::take(&mut pass.bodies);
             unknown.note(&self.ops[op.index()].name, node, &outputs);
             self.scope.facts.extend(node.outputs.iter().map(String::as_str).zip(outputs).filter(|(name, _)| !name.is_empty()));
         }
@@ -221,20 +182,12 @@ impl<'m> Builder<'m> {
     }
 
     fn finish(mut self) -> Result<Workload, FormatError> {
-        for (name, id) in &mut self.ids.iter().map(|(name, id)| (*name, *id)).collect::<std::collections::BTreeMap<_, _>>() {
+        for (name, id) in &mut self.names.ids.iter().map(|(name, id)| (*name, *id)).collect::<std::collections::BTreeMap<_, _>>() {
             let Some(fact) = self.scope.facts.remove(*name) else { continue };
-            let tensor = &mut self.tensors[id.index()];
-            tensor.bytes = fact.shape.as_ref().and_then(|shape| fact.dtype.bytes_of(shape));
-            tensor.dtype = fact.dtype;
-            tensor.unknown_because = match (tensor.bytes, fact.dtype) {
-                (Some(_), _) => String::new(),
-                (None, Dtype::String) => "texts have no fixed size".to_owned(),
-                (None, _) => fact.because,
-            };
-            tensor.shape = fact.shape;
+            settle(&mut self.names.tensors[id.index()], fact);
         }
         self.warn_of_texts();
-        let parts = GraphParts { tensors: std::mem::take(&mut self.tensors), ops: std::mem::take(&mut self.ops) };
+        let parts = GraphParts { tensors: std::mem::take(&mut self.names.tensors), ops: std::mem::take(&mut self.ops) };
         let graph = self.validated(parts)?;
         Ok(Workload {
             file: self.origin.file.clone(),
@@ -250,14 +203,10 @@ impl<'m> Builder<'m> {
     }
 
     fn warn_of_texts(&mut self) {
-        for tensor in self.tensors.iter().filter(|tensor| tensor.dtype == Dtype::String) {
+        for tensor in self.names.tensors.iter().filter(|tensor| tensor.dtype == Dtype::String) {
             self.warnings.push(Warning::at(one_line(&tensor.name), "it holds texts, which have no fixed size; no total counts it"));
         }
     }
-}
-
-fn is_constant(node: &Node) -> bool {
-    node.kind == "Constant" && is_standard(&node.domain)
 }
 
 fn input_fact(name: &str, ty: &Type, binder: &mut Binder<'_>) -> Fact {
@@ -298,7 +247,7 @@ struct Unknown {
 
 impl Unknown {
     fn note(&mut self, op: &str, node: &Node, outputs: &[Fact]) {
-        let named = node.outputs.iter().zip(outputs).filter(|(name, fact)| !name.is_empty() && fact.shape.is_none());
+        let named = node.outputs.iter().zip(outputs).filter(|(name, fact)| !name.is_empty() && fact.shape.is_none() && fact.bytes().is_none());
         let mut origins: Vec<(&str, Vec<String>)> = Vec::new();
         for (name, fact) in named {
             let shown = format!("`{}`", one_line(name));

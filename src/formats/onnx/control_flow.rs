@@ -17,6 +17,7 @@ pub(super) fn rule(kind: &str) -> Option<BodyRule> {
         "If" => conditional,
         "Loop" => repeated,
         "Scan" => scanned,
+        "SequenceMap" => mapped,
         _ => return None,
     })
 }
@@ -62,7 +63,7 @@ fn conditional<'m>(pass: &mut Pass<'m>, node: &'m Node, scope: &Scope<'m, '_>) -
         Some(false) => pass.body(other, scope, Vec::new()),
         None => {
             let (first, second) = (pass.body(then, scope, Vec::new())?, pass.body(other, scope, Vec::new())?);
-            let differ = first.iter().zip(&second).any(|(one, two)| one.shape != two.shape || one.dtype != two.dtype);
+            let differ = first.iter().zip(&second).any(|(one, two)| !one.is_like(two));
             if differ {
                 let remark = "its condition is only known when the model runs and its branches give different shapes; the larger is used";
                 pass.remarks.push((node.name.clone(), remark.to_owned()));
@@ -73,7 +74,7 @@ fn conditional<'m>(pass: &mut Pass<'m>, node: &'m Node, scope: &Scope<'m, '_>) -
 }
 
 fn larger(one: Fact, two: Fact) -> Fact {
-    let bytes = |fact: &Fact| fact.shape.as_ref().and_then(|shape| fact.dtype.bytes_of(shape));
+    let bytes = Fact::bytes;
     let same_value = one.data == two.data;
     let larger = match (bytes(&one), bytes(&two)) {
         (Some(first), Some(second)) if second > first => two,
@@ -81,23 +82,23 @@ fn larger(one: Fact, two: Fact) -> Fact {
         (Some(_), None) => two,
         _ => one,
     };
-    if same_value { larger } else { Fact { data: None, ..larger } }
+    if same_value { larger } else { larger.without_data() }
 }
 
 /// A carried value keeps what every round agrees on: its shape must survive the body.
 fn carried(before: &Fact, after: &Fact) -> Fact {
-    if after.shape.is_none() {
+    if after.shape.is_none() && after.items.is_none() {
         return after.clone();
     }
-    if before.shape == after.shape && before.dtype == after.dtype {
-        return Fact { data: None, ..after.clone() };
+    if before.is_like(after) {
+        return after.without_data();
     }
-    let shown = |fact: &Fact| fact.shape.as_ref().map_or_else(|| "an unknown shape".to_owned(), |shape| format!("{shape:?}"));
+    let shown = |fact: &Fact| match (&fact.shape, &fact.items) {
+        (Some(shape), _) => format!("{shape:?}"),
+        (None, Some(items)) => format!("a sequence of {}", items.len()),
+        (None, None) => "an unknown shape".to_owned(),
+    };
     Fact::unknown(Gap::from(format!("it changes from round to round, from {} to {}", shown(before), shown(after))))
-}
-
-fn without_data(fact: &Fact) -> Fact {
-    Fact { data: None, ..fact.clone() }
 }
 
 fn repeated<'m>(pass: &mut Pass<'m>, node: &'m Node, scope: &Scope<'m, '_>) -> Facts {
@@ -105,7 +106,7 @@ fn repeated<'m>(pass: &mut Pass<'m>, node: &'m Node, scope: &Scope<'m, '_>) -> F
     let limit = input(node, 0, scope).map(|fact| fact.ints().and_then(|values| values.first().copied()));
     let initial: Vec<Fact> = (2..node.inputs.len()).map(|index| input(node, index, scope).cloned().unwrap_or_else(|| missing(node, index))).collect();
     let mut inputs = vec![Fact::known(Dtype::I64, Vec::new())?, Fact::known(Dtype::Bool, Vec::new())?.with(Some(Data::Ints(vec![1])))];
-    inputs.extend(initial.iter().map(without_data));
+    inputs.extend(initial.iter().map(Fact::without_data));
     let results = pass.body(graph, scope, inputs)?;
     let goes_on = match node.inputs.get(1).map(String::as_str) {
         None | Some("") => Some(true),
@@ -136,7 +137,7 @@ fn missing(node: &Node, index: usize) -> Fact {
 
 /// The results of all rounds, side by side along a new axis.
 fn stacked(element: &Fact, rounds: Option<i64>, axis: usize) -> Fact {
-    let Some(shape) = &element.shape else { return element.clone() };
+    let Some(shape) = &element.shape else { return Fact { items: None, ..element.clone() } };
     let Some(rounds) = rounds else { return Fact::unknown(Gap::from("the number of rounds is only known when the model runs")) };
     let mut shape = shape.clone();
     let fact = dim(rounds).and_then(|rounds| {
@@ -156,7 +157,7 @@ fn scanned<'m>(pass: &mut Pass<'m>, node: &'m Node, scope: &Scope<'m, '_>) -> Fa
     let facts: Vec<Fact> = (0..node.inputs.len()).map(|index| input(node, index, scope).cloned().unwrap_or_else(|| missing(node, index))).collect();
     let (in_axes, out_axes) = (ints_attribute(node, "scan_input_axes"), ints_attribute(node, "scan_output_axes"));
     let mut rounds = None;
-    let mut inputs: Vec<Fact> = facts[..n_state].iter().map(without_data).collect();
+    let mut inputs: Vec<Fact> = facts[..n_state].iter().map(Fact::without_data).collect();
     for (index, fact) in facts[n_state..].iter().enumerate() {
         let Some(shape) = &fact.shape else {
             inputs.push(fact.clone());
@@ -174,4 +175,37 @@ fn scanned<'m>(pass: &mut Pass<'m>, node: &'m Node, scope: &Scope<'m, '_>) -> Fa
         outputs.push(stacked(element, rounds, normal_axis(out_axes.get(index).copied().unwrap_or(0), rank)?));
     }
     Ok(outputs)
+}
+
+/// A body for each tensor of a sequence: walked once if they are alike, else once for each.
+fn mapped<'m>(pass: &mut Pass<'m>, node: &'m Node, scope: &Scope<'m, '_>) -> Facts {
+    let graph = body(node, "body")?;
+    let facts: Vec<Fact> = (0..node.inputs.len()).map(|index| input(node, index, scope).cloned().unwrap_or_else(|| missing(node, index))).collect();
+    let upstream = || Gap { reason: "it follows from a sequence of which nothing is known".to_owned(), is_upstream: true };
+    let list = facts.first().and_then(|fact| fact.items.clone()).ok_or_else(upstream)?;
+    let at = |index: usize| -> Option<Vec<Fact>> {
+        facts
+            .iter()
+            .map(|fact| fact.items.as_ref().map_or_else(|| Some(fact.without_data()), |items| items.get(index).map(Fact::without_data)))
+            .collect()
+    };
+    let mut results: Vec<Vec<Fact>> = vec![Vec::new(); node.outputs.len()];
+    let mut last: Option<(Vec<Fact>, Vec<Fact>)> = None;
+    for index in 0..list.len() {
+        let inputs: Vec<Fact> = at(index).ok_or_else(|| Gap::from("its sequences differ in length"))?;
+        let known =
+            last.as_ref().filter(|(before, _)| before.iter().zip(&inputs).all(|(one, two)| one.is_like(two))).map(|(_, outputs)| outputs.clone());
+        let outputs = match known {
+            Some(outputs) => outputs,
+            None => pass.body(graph, scope, inputs.clone())?,
+        };
+        if outputs.iter().any(|output| output.items.is_some()) {
+            return Err(Gap::from("its body gives sequences"));
+        }
+        for (result, output) in results.iter_mut().zip(&outputs) {
+            result.push(output.without_data());
+        }
+        last = Some((inputs, outputs));
+    }
+    Ok(results.into_iter().map(Fact::sequence).collect())
 }

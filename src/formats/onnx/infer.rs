@@ -8,10 +8,14 @@
 //! Time O(ops + elements followed), both bounded; space O(values + elements followed).
 
 use std::collections::HashMap;
+use std::sync::Arc;
+
+use arenascope_planner::graph::Graph;
 
 use super::call::{Call, CallAttributes, Facts};
 use super::control_flow;
 use super::model::{Function, GraphDef, Model, Node, Opset};
+use super::names::body_graph;
 use super::rules;
 use super::tensor_facts::tensor_fact;
 use super::value::{Fact, Gap};
@@ -63,6 +67,9 @@ pub(super) struct Pass<'m> {
     followed: u64,
     n_inner_ops: usize,
     depth: usize,
+    /// The bodies that the last op ran, each walked with what it was handed.
+    pub(super) bodies: Vec<Arc<Graph>>,
+    model: &'m Model,
     /// What the walk had to decide, as pairs of an op and a remark.
     pub(super) remarks: Vec<(String, String)>,
 }
@@ -70,7 +77,7 @@ pub(super) struct Pass<'m> {
 impl<'m> Pass<'m> {
     pub(super) fn new(model: &'m Model) -> Self {
         let functions = model.functions.iter().map(|function| ((function.domain.as_str(), function.name.as_str()), function)).collect();
-        Self { functions, followed: 0, n_inner_ops: 0, depth: 0, remarks: Vec::new() }
+        Self { functions, followed: 0, n_inner_ops: 0, depth: 0, bodies: Vec::new(), model, remarks: Vec::new() }
     }
 
     /// The facts of an op's outputs, by position.
@@ -85,7 +92,8 @@ impl<'m> Pass<'m> {
         outputs.truncate(node.outputs.len());
         outputs.resize_with(node.outputs.len(), || missing(&absent));
         for fact in &outputs {
-            self.followed = self.followed.saturating_add(fact.data.as_ref().map_or(0, |data| data.len() as u64));
+            let n_items = fact.items.as_ref().map_or(0, |items| items.len() as u64);
+            self.followed = self.followed.saturating_add(fact.data.as_ref().map_or(0, |data| data.len() as u64)).saturating_add(n_items);
         }
         outputs
     }
@@ -134,7 +142,9 @@ impl<'m> Pass<'m> {
         }
         let opsets = if function.opsets.is_empty() { scope.opsets } else { &function.opsets };
         let mut inner = Scope { parent: None, facts, opsets, attributes: Some(&attributes) };
-        self.walk(&function.nodes, &mut inner)?;
+        // A function is shown as one op, which then runs what its parts run.
+        let bodies = self.walk(&function.nodes, &mut inner)?;
+        self.bodies.extend(bodies.into_iter().flatten());
         Ok(function.outputs.iter().map(|name| result(&inner, name)).collect())
     }
 
@@ -143,26 +153,33 @@ impl<'m> Pass<'m> {
         let mut facts: HashMap<&'m str, Fact> = body.initializers.iter().map(|tensor| (tensor.name.as_str(), tensor_fact(tensor))).collect();
         facts.extend(body.inputs.iter().map(|input| input.name.as_str()).zip(inputs));
         let mut inner = Scope { parent: Some(scope), facts, opsets: scope.opsets, attributes: scope.attributes };
-        self.walk(&body.nodes, &mut inner)?;
+        let bodies = self.walk(&body.nodes, &mut inner)?;
+        self.bodies.extend(body_graph(self.model, body, &inner, bodies).map(Arc::new));
         Ok(body.outputs.iter().map(|output| result(&inner, &output.name)).collect())
     }
 
-    fn walk(&mut self, nodes: &'m [Node], scope: &mut Scope<'m, '_>) -> Result<(), Gap> {
+    /// The facts of all values of some nodes into `scope`; the bodies that each node runs.
+    fn walk(&mut self, nodes: &'m [Node], scope: &mut Scope<'m, '_>) -> Result<Vec<Vec<Arc<Graph>>>, Gap> {
         if self.depth >= MAX_DEPTH {
             return Err(Gap::from(format!("bodies and functions are nested more than {MAX_DEPTH} deep")));
         }
         self.depth += 1;
+        let around = std::mem::take(&mut self.bodies);
+        let mut bodies = Vec::with_capacity(nodes.len());
         for node in nodes {
             self.n_inner_ops += 1;
             if self.n_inner_ops > MAX_INNER_OPS {
                 self.depth -= 1;
+                self.bodies = around;
                 return Err(Gap::from(format!("bodies and functions unfold to more than {MAX_INNER_OPS} ops")));
             }
             let outputs = self.outputs(node, scope);
+            bodies.push(std::mem::take(&mut self.bodies));
             scope.facts.extend(node.outputs.iter().map(String::as_str).zip(outputs).filter(|(name, _)| !name.is_empty()));
         }
         self.depth -= 1;
-        Ok(())
+        self.bodies = around;
+        Ok(bodies)
     }
 }
 

@@ -12,6 +12,7 @@ mod classes;
 mod control_flow;
 mod infer;
 mod model;
+mod names;
 mod parse;
 mod rules;
 mod tensor_data;

@@ -108,6 +108,8 @@ pub(super) struct Fact {
     pub(super) shape: Option<Vec<u64>>,
     /// The elements, if there are few and all are known.
     pub(super) data: Option<Rc<Data>>,
+    /// For a sequence of tensors, which has no shape of its own: what is known of each of them.
+    pub(super) items: Option<Rc<Vec<Fact>>>,
     /// Why the shape or the type is not known; empty if both are.
     pub(super) because: String,
     /// Whether it is unknown only because another value is.
@@ -125,12 +127,46 @@ impl Fact {
         if i64::try_from(elements).is_err() || dtype != Dtype::String && dtype.bytes_of(&shape).is_none() {
             return Err(too_large());
         }
-        Ok(Self { dtype, shape: Some(shape), data: None, because: String::new(), is_upstream: false })
+        Ok(Self { dtype, shape: Some(shape), data: None, items: None, because: String::new(), is_upstream: false })
     }
 
     /// A value of which nothing is known.
     pub(super) fn unknown(gap: Gap) -> Self {
-        Self { dtype: Dtype::Unknown, shape: None, data: None, because: gap.reason, is_upstream: gap.is_upstream }
+        Self { dtype: Dtype::Unknown, shape: None, data: None, items: None, because: gap.reason, is_upstream: gap.is_upstream }
+    }
+
+    /// A sequence of these tensors.
+    pub(super) fn sequence(items: Vec<Self>) -> Self {
+        let dtype = items
+            .first()
+            .map_or(Dtype::Unknown, |first| if items.iter().all(|item| item.dtype == first.dtype) { first.dtype } else { Dtype::Unknown });
+        let because = "it is a sequence that holds a tensor of unknown size".to_owned();
+        Self { dtype, shape: None, data: None, items: Some(Rc::new(items)), because, is_upstream: true }
+    }
+
+    /// Bytes of the value, or of all tensors of a sequence together; `None` if they are not known.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match (&self.shape, &self.items) {
+            (Some(shape), _) => self.dtype.bytes_of(shape),
+            (None, Some(items)) => items.iter().try_fold(0_u64, |sum, item| sum.checked_add(item.bytes()?)),
+            (None, None) => None,
+        }
+    }
+
+    /// The same type and shape, without the elements.
+    pub(super) fn without_data(&self) -> Self {
+        let items = self.items.as_ref().map(|items| Rc::new(items.iter().map(Self::without_data).collect()));
+        Self { data: None, items, ..self.clone() }
+    }
+
+    /// Whether two values have one type and shape, or are sequences that agree in every tensor.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let same_items = match (&self.items, &other.items) {
+            (Some(one), Some(two)) => one.len() == two.len() && one.iter().zip(two.iter()).all(|(one, two)| one.is_like(two)),
+            (None, None) => true,
+            _ => false,
+        };
+        self.shape == other.shape && self.dtype == other.dtype && same_items
     }
 
     /// The same value with its elements, if they are as many as the shape says and fit the type.

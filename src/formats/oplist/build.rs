@@ -223,7 +223,7 @@ impl<'a> Builder<'a> {
         };
         // An op that reads nothing makes its output anew in each run, as PyTorch's `ones` and `arange` do.
         let foldable = class != Class::Random && !inputs.is_empty();
-        Ok(Op { name, kind, inputs, outputs, views, in_place, foldable })
+        Ok(Op { name, kind, inputs, outputs, views, in_place, foldable, bodies: Vec::new() })
     }
 
     fn pairs(&self, place: &str, pairs: &[(Reference, Reference)]) -> Result<Vec<(TensorId, TensorId)>, FormatError> {

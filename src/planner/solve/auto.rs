@@ -15,23 +15,36 @@
 use super::{Request, SolveError, find_strategy};
 use crate::check::check;
 use crate::control::Progress;
-use crate::interference::n_conflicts;
 use crate::plan::{Plan, Status};
 
-/// What is tried, in this order, and the number of conflicts beyond which it is left out: ten to thirty seconds each.
-const CANDIDATES: [(&str, u64); 7] = [
+/// What is tried, in this order, and the number of conflicts beyond which it is left out.
+///
+/// The first four are what large inputs need: ten to thirty seconds each at the limit. The others are there because
+/// one of them may happen to be best: about a tenth of a second each at the limit, measured.
+const CANDIDATES: [(&str, u64); 18] = [
     ("lowest-floor", 1_000_000_000),
     ("hot-core", 100_000_000),
     ("greedy-size", 200_000_000),
     ("first-fit", 10_000_000_000),
+    ("best-fit-decreasing", 1_000_000),
+    ("tflite-arena", 2_000_000),
+    ("greedy-conflicts", 1_000_000_000),
+    ("hill-climb", 10_000),
+    ("boxing", 50_000),
+    ("executorch-greedy", 2_000_000),
+    ("ort-pattern", 10_000_000_000),
     ("slots-by-size", 1_000_000_000),
     ("slots-by-birth", u64::MAX),
+    ("greedy-breadth", 2_000_000),
+    ("slots-dsatur", 200_000),
     ("refcount", u64::MAX),
+    ("mxnet", u64::MAX),
+    ("mxnet-co-share", u64::MAX),
 ];
 
 pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     // With rules beyond sizes and lifetimes, rectangles are looked at one by one.
-    let n_conflicts = n_conflicts(request.problem).saturating_mul(if request.problem.constraints().is_some() { 10 } else { 1 });
+    let n_conflicts = request.n_conflicts().saturating_mul(if request.problem.constraints().is_some() { 10 } else { 1 });
     let mut best: Option<Plan> = None;
     let mut n_tried = 0;
     let mut skipped: Vec<&str> = Vec::new();
@@ -76,7 +89,50 @@ fn explain(plan: &Plan, n_tried: usize, skipped: &[&str], request: &Request<'_>)
         return format!("{name}{detail} reaches the lower bound, so no plan can be smaller");
     }
     let gap = (plan.arena_bytes as f64 / request.bound_bytes as f64 - 1.0) * 100.0;
-    let skipped = if skipped.is_empty() { String::new() } else { format!("; too many conflicts for {}", skipped.join(", ")) };
+    let skipped = match skipped {
+        [] => String::new(),
+        [one, two, _, ..] => format!("; too many conflicts for {one}, {two} and {} more", skipped.len() - 2),
+        few => format!("; too many conflicts for {}", few.join(" and ")),
+    };
     let stopped = if request.control.is_stopped() { ", stopped early" } else { "" };
     format!("{name}{detail} is the smallest of {n_tried} plans, {gap:.3} % above the lower bound{stopped}{skipped}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::generate::{Kind, generate};
+    use crate::interference::n_conflicts;
+    use crate::problem::Problem;
+    use crate::solve::{AUTO, SolveOptions, solve, strategies};
+    use crate::units::Align;
+
+    #[test]
+    fn every_safe_strategy_but_naive_is_a_candidate() {
+        let mut safe: Vec<&str> =
+            strategies().iter().filter(|strategy| strategy.is_safe && strategy.name != "naive").map(|strategy| strategy.name).collect();
+        let mut candidates: Vec<&str> = CANDIDATES.iter().map(|&(name, _)| name).collect();
+        safe.sort_unstable();
+        candidates.sort_unstable();
+        assert_eq!(candidates, safe);
+    }
+
+    #[test]
+    fn is_never_worse_than_a_strategy_that_it_can_afford() {
+        // From one where all are affordable to one where half of them are not.
+        for (kind, n, seed) in [(Kind::Uni, 20, 1), (Kind::Uni, 60, 2), (Kind::Uni, 150, 3), (Kind::Train, 400, 4), (Kind::Uni, 900, 5)] {
+            let buffers = generate(kind, n, seed);
+            let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+            let plan = |name| solve(name, &problem, None, &SolveOptions::default(), &Control::unattended());
+            let auto = plan(AUTO).expect("a plan").arena_bytes;
+            for (name, max_conflicts) in CANDIDATES {
+                if n_conflicts(&problem) <= max_conflicts
+                    && let Ok(other) = plan(name)
+                {
+                    assert!(auto <= other.arena_bytes, "{name} needs {} bytes for {kind:?} {n}, auto {auto}", other.arena_bytes);
+                }
+            }
+        }
+    }
 }

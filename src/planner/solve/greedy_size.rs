@@ -75,6 +75,15 @@ impl<'a> Filling<'a> {
 
     /// Places a buffer at the lowest free offset and returns the end of its range.
     pub(super) fn place_lowest(&mut self, id: BufferId) -> u64 {
+        self.place(id, lowest_gap)
+    }
+
+    /// Places a buffer in the smallest gap that is large enough and returns the end of its range.
+    pub(super) fn place_tightest(&mut self, id: BufferId) -> u64 {
+        self.place(id, tightest_gap)
+    }
+
+    fn place(&mut self, id: BufferId, find_gap: impl FnOnce(&mut [(u64, u64)], u64) -> u64) -> u64 {
         let Self { problem, index, offsets, obstacles } = self;
         let buffer = problem.buffer(id);
         obstacles.clear();
@@ -83,14 +92,14 @@ impl<'a> Filling<'a> {
             obstacles.push((begin, begin + problem.buffer(other).bytes));
             true
         });
-        let offset = lowest_gap(obstacles, buffer.bytes);
+        let offset = find_gap(obstacles, buffer.bytes);
         self.place_at(id, offset);
         offset + buffer.bytes
     }
 }
 
 /// The lowest offset at which `bytes` fit between `obstacles`, which get sorted.
-fn lowest_gap(obstacles: &mut [(u64, u64)], bytes: u64) -> u64 {
+pub(super) fn lowest_gap(obstacles: &mut [(u64, u64)], bytes: u64) -> u64 {
     obstacles.sort_unstable();
     let mut offset = 0;
     for &(begin, end) in obstacles.iter() {
@@ -100,4 +109,20 @@ fn lowest_gap(obstacles: &mut [(u64, u64)], bytes: u64) -> u64 {
         offset = offset.max(end);
     }
     offset
+}
+
+/// The begin of the smallest gap between `obstacles` that holds `bytes`, the lowest one on ties; above all of them if
+/// there is none. The obstacles get sorted.
+fn tightest_gap(obstacles: &mut [(u64, u64)], bytes: u64) -> u64 {
+    obstacles.sort_unstable();
+    let mut top = 0;
+    let mut best: Option<(u64, u64)> = None;
+    for &(begin, end) in obstacles.iter() {
+        let gap = begin.saturating_sub(top);
+        if gap >= bytes && best.is_none_or(|(smallest, _)| gap < smallest) {
+            best = Some((gap, top));
+        }
+        top = top.max(end);
+    }
+    best.map_or(top, |(_, offset)| offset)
 }

@@ -4,23 +4,39 @@
 
 mod article_printed;
 mod auto;
+mod best_fit_decreasing;
+mod boxing;
+mod boxing_jobs;
+mod executorch_greedy;
 mod first_fit;
+mod greedy_breadth;
+mod greedy_conflicts;
 mod greedy_size;
+mod hill_climb;
 mod hot_core;
 mod lowest_floor;
+mod mxnet;
+mod mxnet_co_share;
 mod naive;
 mod orders;
+mod ort_pattern;
 pub(crate) mod packing;
 mod pools;
 mod refcount;
+mod reference_counts;
 mod sections;
 mod skyline;
 mod slots_by_birth;
 mod slots_by_size;
+mod slots_dsatur;
+mod tflite_arena;
+
+use std::sync::OnceLock;
 
 use crate::bounds::bound_bytes;
 use crate::constraints::{Feature, FeatureSet};
 use crate::control::Control;
+use crate::interference::n_conflicts;
 use crate::plan::{Plan, Status};
 use crate::prepare::GraphContext;
 use crate::problem::Problem;
@@ -67,7 +83,7 @@ pub enum Share {
 /// What a caller may choose besides the strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct SolveOptions {
-    /// Seed of strategies that draw random numbers; none of the present ones does.
+    /// Seed of strategies that draw random numbers: `hill-climb` and `boxing`.
     pub seed: u64,
     /// How many threads may be used, at least 1; the plan does not depend on it.
     pub threads: usize,
@@ -97,7 +113,7 @@ pub enum SolveError {
     Unsupported {
         /// The strategy.
         strategy: &'static str,
-        /// What is missing.
+        /// What is missing, or too much.
         because: &'static str,
     },
     /// The caller stopped the computation before there was any plan.
@@ -111,15 +127,26 @@ pub const AUTO: &str = "auto";
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
-    static STRATEGIES: [Strategy; 9] = [
+    static STRATEGIES: [Strategy; 20] = [
         naive::STRATEGY,
         first_fit::STRATEGY,
         greedy_size::STRATEGY,
         lowest_floor::STRATEGY,
         hot_core::STRATEGY,
+        best_fit_decreasing::STRATEGY,
+        tflite_arena::STRATEGY,
+        executorch_greedy::STRATEGY,
+        greedy_conflicts::STRATEGY,
+        hill_climb::STRATEGY,
+        boxing::STRATEGY,
+        ort_pattern::STRATEGY,
         slots_by_birth::STRATEGY,
         slots_by_size::STRATEGY,
+        greedy_breadth::STRATEGY,
+        slots_dsatur::STRATEGY,
         refcount::STRATEGY,
+        mxnet::STRATEGY,
+        mxnet_co_share::STRATEGY,
         article_printed::STRATEGY,
     ];
     &STRATEGIES
@@ -136,7 +163,8 @@ pub fn find_strategy(name: &str) -> Option<&'static Strategy> {
 /// The status is [`Status::Optimal`] when the arena equals the lower bound. Same input, same plan, byte for byte.
 ///
 /// # Errors
-/// An unknown name, a strategy that needs the graph where there is none, or a stop before there was any plan.
+/// An unknown name, a strategy that needs the graph where there is none, an input beyond a strategy's limit, or a stop
+/// before there was any plan.
 pub fn solve(
     strategy: &str,
     problem: &Problem,
@@ -144,7 +172,7 @@ pub fn solve(
     options: &SolveOptions,
     control: &Control<'_>,
 ) -> Result<Plan, SolveError> {
-    let request = Request { problem, context, options, control, bound_bytes: bound_bytes(problem).0 };
+    let request = Request::new(problem, context, options, control);
     if strategy == AUTO {
         return if problem.pools().is_empty() { auto::run(&request) } else { pools::run(&request, AUTO, &auto::run) };
     }
@@ -163,9 +191,26 @@ pub(crate) struct Request<'a> {
     control: &'a Control<'a>,
     /// The lower bound: a plan of this size ends every search.
     bound_bytes: u64,
+    /// How many pairs of buffers are live together, once somebody has asked.
+    n_conflicts: OnceLock<u64>,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    fn new(problem: &'a Problem, context: Option<&'a GraphContext>, options: &'a SolveOptions, control: &'a Control<'a>) -> Self {
+        Self { problem, context, options, control, bound_bytes: bound_bytes(problem).0, n_conflicts: OnceLock::new() }
+    }
+
+    /// How many pairs of buffers are live together. Time O(n log n) for the first call.
+    fn n_conflicts(&self) -> u64 {
+        *self.n_conflicts.get_or_init(|| n_conflicts(self.problem))
+    }
+
+    /// Refuses an input with more than `max_conflicts` conflicts, with the reason; gives their number otherwise.
+    fn afford(&self, strategy: &Strategy, max_conflicts: u64, because: &'static str) -> Result<u64, SolveError> {
+        let n_conflicts = self.n_conflicts();
+        if n_conflicts > max_conflicts { Err(SolveError::Unsupported { strategy: strategy.name, because }) } else { Ok(n_conflicts) }
+    }
+
     fn run(&self, strategy: &Strategy) -> Result<Plan, SolveError> {
         if let Some(feature) = self.problem.features().first_beyond(strategy.supports) {
             return Err(SolveError::Unsupported { strategy: strategy.name, because: feature.because() });

@@ -19,13 +19,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Request, SolveError};
-use crate::bodies::{Bodies, Body, Piece};
 use crate::constraints::{Constraints, Feature, FeatureSet, Reserved};
 use crate::ids::BufferId;
 use crate::interval_index::IntervalIndex;
 use crate::metrics::live_curve;
 use crate::plan::Plan;
 use crate::problem::Problem;
+use crate::rigid::{Bodies, Body, Piece};
 
 /// What this filler honours; pools are split off before it is asked.
 pub(super) const SUPPORTS: FeatureSet = FeatureSet::of(&Feature::ALL);

@@ -22,13 +22,12 @@ use std::collections::BTreeMap;
 
 use super::packing::Packing;
 use super::{Request, SolveError};
-use crate::bodies::Bodies;
-use crate::bounds::bound_bytes;
 use crate::constraints::{Constraints, Pool, Reserved};
 use crate::ids::{BufferId, PoolId};
 use crate::metrics::Curve;
 use crate::plan::{Plan, Status};
 use crate::problem::Problem;
+use crate::rigid::Bodies;
 
 /// Plans one pool.
 type PlanOne<'a> = dyn Fn(&Request<'_>) -> Result<Plan, SolveError> + 'a;
@@ -141,7 +140,7 @@ impl<'a> Pools<'a> {
                 return Ok(None);
             }
             let problem = part(self.problem, &self.buffers(&members), pool);
-            let plan = plan_one(&Request { problem: &problem, context: None, bound_bytes: bound_bytes(&problem).0, ..*request })?;
+            let plan = plan_one(&Request::new(&problem, None, request.options, request.control))?;
             let bodies = problem.bodies();
             for (&body, own) in members.iter().zip(bodies.iter()) {
                 self.offset[body] = plan.offset(own.root);

@@ -25,6 +25,28 @@ use crate::views::legend::legend_ui;
 pub struct ArenaState {
     /// The slot lanes of the plan they were built for.
     lanes: Option<(usize, Arc<RectIndex>)>,
+    /// What the last frame could not show in full.
+    hidden: Hidden,
+}
+
+/// Rectangles that a frame could not show in full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Hidden {
+    /// Smaller than a pixel one way, so drawn larger than they are.
+    pub(super) n_small: u64,
+    /// Their bytes.
+    pub(super) small_bytes: u64,
+    /// Not drawn at all.
+    pub(super) n_left_out: u64,
+}
+
+impl Hidden {
+    /// The words in the header; empty if everything is shown.
+    fn words(self) -> String {
+        let small = (self.n_small > 0).then(|| format!(" · {} under one pixel, {}", text::count(self.n_small), text::bytes(self.small_bytes)));
+        let left_out = (self.n_left_out > 0).then(|| format!(" · {} not drawn", text::count(self.n_left_out)));
+        small.unwrap_or_default() + &left_out.unwrap_or_default()
+    }
 }
 
 /// What is drawn and against which vertical axis.
@@ -40,7 +62,7 @@ impl ArenaState {
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let planned = Arc::clone(ctx.planned);
         let is_lanes = ctx.slot_lanes && !ctx.show_before && planned.plan.slots.is_some();
-        header_ui(ui, ctx, Pane::Arena, &facts(ctx), |ui| {
+        header_ui(ui, ctx, Pane::Arena, &format!("{}{}", facts(ctx), self.hidden.words()), |ui| {
             lane_switch(ui, ctx);
             legend_ui(ui, ctx);
         });
@@ -55,12 +77,16 @@ impl ArenaState {
         let y = Scale::new(range, chart.plot.bottom() - 1.0, chart.plot.top() + 2.0);
         let scene = Scene { index, y, is_lanes, is_before: ctx.show_before };
         let hidden = paint::scene(ui, ctx, &chart, &scene);
+        if hidden != self.hidden {
+            self.hidden = hidden;
+            ui.ctx().request_repaint();
+        }
         if !is_lanes {
             byte_gestures(ui, ctx, &chart, &y);
         }
         chart.step_gestures(ui, ctx, false);
         point(ui, ctx, &chart, &scene);
-        let label = format!("Arena chart: {}, {hidden} rectangles not drawn", facts(ctx));
+        let label = format!("Arena chart: {}{}", facts(ctx), self.hidden.words());
         chart.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Canvas, true, &label));
     }
 
@@ -140,8 +166,10 @@ fn byte_gestures(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     }
     let Some(at) = chart.response.hover_pos() else { return };
     let (zoom, shift) = ui.input(|input| (input.zoom_delta_2d(), input.modifiers.shift));
-    if shift && (zoom.y - 1.0).abs() > 1e-3 {
-        ctx.send(Command::ZoomBytes { at: y.value(at.y), factor: f64::from(zoom.y) });
+    // With Shift the wheel counts as horizontal, and so does its zoom.
+    let factor = if (zoom.y - 1.0).abs() > (zoom.x - 1.0).abs() { zoom.y } else { zoom.x };
+    if shift && (factor - 1.0).abs() > 1e-3 {
+        ctx.send(Command::ZoomBytes { at: y.value(at.y), factor: f64::from(factor) });
     }
 }
 

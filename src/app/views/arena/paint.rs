@@ -6,7 +6,7 @@ use arenascope_planner::check::Violation;
 use arenascope_planner::lifetimes::Lifetime;
 use egui::{Align2, Color32, Mesh, Rect, Shape, Stroke, Ui, pos2, vec2};
 
-use super::{LANE, Scene};
+use super::{Hidden, LANE, Scene};
 use crate::axis::Scale;
 use crate::ctx::ViewCtx;
 use crate::draw::{Detail, Pixels, RectBatch, dashed_line, hole, over_capacity, pattern, tag, violation};
@@ -22,6 +22,9 @@ use crate::views::lifetimes::{MAX_MARKS, mark, shows_mark};
 const MAX_RECTS: usize = 50_000;
 /// Most holes hatched.
 const MAX_HOLES: usize = 2_000;
+/// Most overlaps, or buffers beyond the capacity, that are drawn, and overlaps with a warning sign.
+const MAX_FAULTS: usize = 500;
+const MAX_SIGNS: usize = 8;
 /// Most labels per chart, largest first.
 const MAX_LABELS: usize = 300;
 /// Smallest rectangle with a label.
@@ -39,8 +42,8 @@ struct Drawn {
     highlight: Highlight,
 }
 
-/// Paints everything; returns how many visible rectangles were left out.
-pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) -> usize {
+/// Paints everything; returns what could not be shown in full.
+pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) -> Hidden {
     byte_grid(ui, ctx, chart, scene);
     if !scene.is_lanes && !scene.is_before {
         holes(ctx, chart, &scene.y);
@@ -48,16 +51,20 @@ pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>
     let steps = chart.visible_steps();
     let (low, high) = (to_whole(scene.y.range().start.floor()), to_whole(scene.y.range().end.ceil()));
     let n_visible = scene.index.count(steps, low, high, MAX_RECTS);
-    let drawn = rectangles(ctx, chart, scene, (steps, low, high), n_visible);
+    let (drawn, mut hidden) = rectangles(ctx, chart, scene, (steps, low, high), n_visible);
     labels(ctx, chart, scene, &drawn);
     for drawn in drawn.iter().filter(|drawn| shows_mark(drawn.rect, drawn.highlight)).take(MAX_MARKS) {
         mark(&chart.painter, ctx, drawn.rect, drawn.highlight);
     }
     if !scene.is_lanes && !scene.is_before {
+        beyond_capacity(ctx, chart, &scene.y);
         faults(ctx, chart, &scene.y);
         limits(ctx, chart, &scene.y);
     }
-    if n_visible < MAX_RECTS { 0 } else { scene.index.rects().len().saturating_sub(MAX_RECTS) }
+    if n_visible >= MAX_RECTS {
+        hidden.n_left_out = scene.index.rects().len().saturating_sub(MAX_RECTS) as u64;
+    }
+    hidden
 }
 
 fn pixel_rect(chart: &Chart, y: &Scale, life: Lifetime, low: u64, high: u64) -> Rect {
@@ -68,16 +75,28 @@ fn pixel_rect(chart: &Chart, y: &Scale, life: Lifetime, low: u64, high: u64) -> 
     )
 }
 
-fn rectangles(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, (steps, low, high): (Lifetime, u64, u64), n_visible: usize) -> Vec<Drawn> {
+fn rectangles(
+    ctx: &ViewCtx<'_>,
+    chart: &Chart,
+    scene: &Scene<'_>,
+    (steps, low, high): (Lifetime, u64, u64),
+    n_visible: usize,
+) -> (Vec<Drawn>, Hidden) {
     let t = ctx.tokens;
     let detail = Detail::for_count(n_visible);
     let mut batch = RectBatch::new(&chart.painter, t, detail);
     batch.reserve(n_visible);
     let mut drawn = Vec::new();
+    let mut hidden = Hidden::default();
+    let pixel = Pixels::of(&chart.painter).one();
     let mut n = 0;
     let clip = chart.plot.expand(40.0);
     scene.index.visit(steps, low, high, |of| {
         let rect = pixel_rect(chart, &scene.y, of.lifetime, of.low, of.high).intersect(clip);
+        if rect.width() < pixel || rect.height() < pixel {
+            hidden.n_small += 1;
+            hidden.small_bytes += of.high - of.low;
+        }
         let (fill, highlight) = of.buffer.map_or_else(|| (ctx.tokens.disabled, Highlight::None), |buffer| ctx.fill(buffer));
         let rect = batch.add(rect, fill);
         let pattern_of = of.buffer.map_or(Pattern::Plain, |buffer| ctx.colours.pattern(buffer));
@@ -91,7 +110,7 @@ fn rectangles(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, (steps, low, 
         if n < MAX_RECTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     batch.paint(&chart.painter);
-    drawn
+    (drawn, hidden)
 }
 
 fn labels(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, drawn: &[Drawn]) {
@@ -164,13 +183,18 @@ fn holes(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     chart.painter.add(Shape::mesh(mesh));
 }
 
+/// The size of a slot: that of its largest buffer.
+fn slot_bytes(ctx: &ViewCtx<'_>, slot: u64) -> u64 {
+    ctx.planned.model.slot_bytes.get(usize::try_from(slot).unwrap_or(usize::MAX)).copied().unwrap_or(0)
+}
+
 fn byte_grid(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) {
     let t = ctx.tokens;
     let pixels = Pixels::of(&chart.painter);
     if scene.is_lanes {
         for slot in 0..ctx.planned.plan.n_slots().unwrap_or(0) as u64 {
             let y = scene.y.pixel(step_value(slot * LANE) + step_value(LANE) / 2.0 - 0.5);
-            chart.gutter_label(ui, ctx, y, &format!("slot {slot}"));
+            chart.gutter_label(ui, ctx, y, &format!("{slot}: {}", text::bytes(slot_bytes(ctx, slot))));
         }
         return;
     }
@@ -187,14 +211,20 @@ fn byte_grid(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) {
 /// Overlaps, drawn where they are; the steps they cover are marked below.
 fn faults(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     let steps = chart.visible_steps();
-    for fault in ctx.planned.report.violations.iter().take(500) {
+    let mut shared: Vec<Rect> = Vec::new();
+    for fault in ctx.planned.report.violations.iter().take(MAX_FAULTS) {
         let Violation::Overlap { from_step, to_step, from_byte, to_byte, .. } = *fault else { continue };
         let life = Lifetime { start: from_step, end: to_step };
         if life.overlaps(steps) {
-            violation(&chart.painter, ctx.tokens, pixel_rect(chart, y, life, from_byte, to_byte));
+            shared.push(pixel_rect(chart, y, life, from_byte, to_byte));
             let (left, right) = (chart.x.pixel(step_value(from_step)), chart.x.pixel(step_value(to_step)));
             chart.painter.rect_filled(Rect::from_x_y_ranges(left..=right, chart.plot.bottom() - 3.0..=chart.plot.bottom()), 0.0, ctx.tokens.err);
         }
+    }
+    // The largest carry the sign; on all of them it would bury the picture.
+    shared.sort_by(|a, b| b.area().total_cmp(&a.area()));
+    for (index, rect) in shared.into_iter().enumerate() {
+        violation(&chart.painter, ctx.tokens, rect, index < MAX_SIGNS);
     }
 }
 
@@ -204,39 +234,41 @@ fn limits(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     let summary = &ctx.planned.summary;
     let (arena, bound) = (summary.arena_bytes, summary.lower_bound_bytes);
     let at = |bytes: u64| Pixels::of(&chart.painter).centre(y.pixel(step_value(bytes)));
-    let right = chart.plot.right() - 4.0;
     let line = |bytes: u64| [pos2(chart.plot.left(), at(bytes)), pos2(chart.plot.right(), at(bytes))];
-    if let Some(capacity) = summary.capacity_bytes {
-        if arena > capacity {
-            over_capacity(&chart.painter, t, Rect::from_min_max(pos2(chart.plot.left(), at(arena)), pos2(chart.plot.right(), at(capacity))));
-        }
-        chart.painter.hline(chart.plot.x_range(), at(capacity), Stroke::new(stroke::STRONG, t.capacity));
-        tag(
-            &chart.painter,
-            t,
-            pos2(chart.plot.left() + 6.0, at(capacity)),
-            Align2::LEFT_CENTER,
-            t.capacity,
-            &format!("capacity {}", text::bytes(capacity)),
-        );
-    }
+    let mut taken: Vec<Rect> = Vec::new();
+    let mut put = |bytes: u64, colour: Color32, words: &str| {
+        // A tag that would lie on another one stands to its left.
+        let near = taken.iter().filter(|other: &&Rect| (other.center().y - at(bytes)).abs() < other.height() + 2.0).map(|other| other.left());
+        let right = near.fold(chart.plot.right() - 4.0, |right, left| right.min(left - 6.0));
+        taken.push(tag(&chart.painter, t, pos2(right, at(bytes)), Align2::RIGHT_CENTER, colour, words));
+    };
     let forced = format!("forced at step {}", text::count(ctx.planned.model.bound.step));
-    if arena == bound && ctx.planned.is_valid() {
-        dashed_line(&chart.painter, line(bound), stroke::CURVE, t.bound, stroke::DASH_BOUND);
-        tag(
-            &chart.painter,
-            t,
-            pos2(right, at(bound)),
-            Align2::RIGHT_CENTER,
-            t.bound,
-            &format!("arena {} = lower bound, {forced}", text::bytes(arena)),
-        );
-        return;
-    }
-    chart.painter.hline(chart.plot.x_range(), at(arena), Stroke::new(stroke::CURVE, t.arena));
+    let is_bound = arena == bound && ctx.planned.is_valid();
     dashed_line(&chart.painter, line(bound), stroke::CURVE, t.bound, stroke::DASH_BOUND);
-    let arena_tag = tag(&chart.painter, t, pos2(right, at(arena)), Align2::RIGHT_CENTER, t.arena, &format!("arena {}", text::bytes(arena)));
-    let clear = (at(bound) - at(arena)).abs() > arena_tag.height() + 2.0;
-    let bound_at = if clear { pos2(right, at(bound)) } else { pos2(arena_tag.left() - 6.0, at(bound)) };
-    tag(&chart.painter, t, bound_at, Align2::RIGHT_CENTER, t.bound, &format!("lower bound {}, {forced}", text::bytes(bound)));
+    if !is_bound {
+        chart.painter.hline(chart.plot.x_range(), at(arena), Stroke::new(stroke::CURVE, t.arena));
+    }
+    if let Some(capacity) = summary.capacity_bytes {
+        chart.painter.hline(chart.plot.x_range(), at(capacity), Stroke::new(stroke::STRONG, t.capacity));
+    }
+    if is_bound {
+        put(bound, t.bound, &format!("arena {} = lower bound, {forced}", text::bytes(arena)));
+    } else {
+        put(arena, t.arena, &format!("arena {}", text::bytes(arena)));
+        put(bound, t.bound, &format!("lower bound {}, {forced}", text::bytes(bound)));
+    }
+    if let Some(capacity) = summary.capacity_bytes {
+        put(capacity, t.capacity, &format!("capacity {}", text::bytes(capacity)));
+    }
+}
+
+/// The parts of buffers that lie above the capacity.
+fn beyond_capacity(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
+    let Some(capacity) = ctx.planned.summary.capacity_bytes.filter(|&capacity| capacity < ctx.planned.plan.arena_bytes) else { return };
+    let mut n = 0;
+    ctx.planned.model.after.visit(chart.visible_steps(), capacity, u64::MAX, |of| {
+        over_capacity(&chart.painter, ctx.tokens, pixel_rect(chart, y, of.lifetime, of.low.max(capacity), of.high).intersect(chart.plot));
+        n += 1;
+        if n < MAX_FAULTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
 }

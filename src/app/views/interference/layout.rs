@@ -39,6 +39,10 @@ const WORK: usize = 60_000;
 const TICKS: [usize; 2] = [60, 300];
 /// How strongly a node is tied to its place on the path; chosen by eye.
 const TIE: f64 = 0.06;
+/// From this many neighbours on, and more than a sixteenth of all, a node is a hub; chosen by eye.
+const HUB: usize = 24;
+/// A spring stronger than this makes the simulation swing up instead of settling.
+const FIRMEST: f64 = 0.9;
 /// How strongly two nodes push each other; chosen by eye.
 const CHARGE: f64 = -40.0;
 
@@ -140,9 +144,18 @@ fn simulate(order: &[BufferId], edges: &[(u32, u32)], control: &Control<'_>) -> 
         degree[a as usize] += 1;
         degree[b as usize] += 1;
     }
-    let pulls = edges.iter().map(|&(a, b)| (a as usize, b as usize));
+    // A buffer that lives nearly throughout would pull all others to one point; its edges are drawn, but do not pull.
+    let hub = HUB.max(n / 16);
+    let all_degrees = degree.clone();
+    let pulls: Vec<(usize, usize)> =
+        edges.iter().map(|&(a, b)| (a as usize, b as usize)).filter(|&(a, b)| all_degrees[a] <= hub && all_degrees[b] <= hub).collect();
+    degree.fill(0);
+    for &(a, b) in &pulls {
+        degree[a] += 1;
+        degree[b] += 1;
+    }
     // A tie must hold a node of many edges as firmly as one of few; the crate divides by the degree.
-    let firmness: Vec<f64> = degree.iter().map(|&degree| TIE * real(degree + 2)).collect();
+    let firmness: Vec<f64> = degree.iter().map(|&degree| (TIE * real(degree + 2)).min(FIRMEST)).collect();
     // The push of a tie's end must not be zero: the tree divides by the sum.
     let push = move |_, at: usize| if at < n { CHARGE } else { -1e-3 };
     let mut simulation = SimulationBuilder::default()

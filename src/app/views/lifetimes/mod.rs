@@ -119,7 +119,12 @@ fn facts(ctx: &ViewCtx<'_>, rows: &Rows, order: RowOrder) -> String {
     let shown = rows.visible_indices().len() as u64;
     let in_view =
         if shown < n { format!("{} of {} buffers in view", text::count(shown), text::count(n)) } else { text::counted(n, "buffer", "buffers") };
-    let sorted = format!("{in_view}, sorted by {}", order.name());
+    let small = if rows.height < 1.0 {
+        format!(", {} rows per pixel", text::count(crate::views::chart::to_whole(f64::from(1.0 / rows.height).ceil())))
+    } else {
+        String::new()
+    };
+    let sorted = format!("{in_view}, sorted by {}{small}", order.name());
     match rows.above {
         0 => sorted,
         above => format!("{sorted}, {} born earlier above", text::count(above)),

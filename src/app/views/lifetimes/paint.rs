@@ -18,6 +18,9 @@ const LABEL_FROM: f32 = 9.5;
 /// Most bars that are drawn one by one; of more, the longest.
 pub(super) const MAX_BARS: usize = 50_000;
 
+/// Longest name beside a bar, in characters; longer ones lose their middle.
+const LABEL_LENGTH: usize = 44;
+
 /// Buffers in view whose size stands beside the name.
 const SIZES: usize = 10;
 
@@ -127,8 +130,8 @@ fn labels(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, rows: &Rows, bars: &[Bar]) 
             ui.painter_at(chart.rect).text(at, Align2::RIGHT_CENTER, format!("#{}", bar.buffer.0), font.clone(), colour);
         }
         let bytes = ctx.planned.prepared.problem.buffer(bar.buffer).bytes;
-        let name = &ctx.planned.model.short[bar.buffer.index()];
-        let label = if bytes >= large { format!("{name}  {}", text::bytes(bytes)) } else { name.clone() };
+        let name = text::middle_cut(&ctx.planned.model.short[bar.buffer.index()], LABEL_LENGTH);
+        let label = if bytes >= large { format!("{name}  {}", text::bytes(bytes)) } else { name };
         let colour = if strong { t.text } else { t.text2 };
         place_label(ctx, chart, bar, label, font, colour);
     }

@@ -101,7 +101,7 @@ impl Rows {
 
 /// The rows of the buffers born in the visible steps, and how many older ones live there.
 fn born_in_view(ctx: &ViewCtx<'_>, by_birth: &[BufferId]) -> (usize, usize, u64) {
-    let shown = ctx.steps.target();
+    let shown = ctx.steps.shown();
     let (start, end) = (to_whole(shown.start.floor()), to_whole(shown.end.ceil()));
     let start_of = |buffer: &BufferId| ctx.planned.prepared.problem.buffer(*buffer).lifetime.start;
     let low = by_birth.partition_point(|buffer| start_of(buffer) < start);

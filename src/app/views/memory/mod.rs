@@ -13,7 +13,7 @@ use crate::curve_index::CurveIndex;
 use crate::draw::{Pixels, dashed_line, tag, text_backed};
 use crate::selection::Item;
 use crate::text;
-use crate::theme::{Tokens, alpha, space, stroke};
+use crate::theme::{Tokens, space, stroke};
 use crate::views::Pane;
 use crate::views::chart::{Chart, step_value, to_whole};
 use crate::views::header::header_ui;
@@ -24,6 +24,9 @@ use scale::MemoryScale;
 
 /// Heights below which the plot gives way to its header and minimap.
 const PLOT_FROM: f32 = 24.0;
+
+/// Height of a label in the gutter, in points.
+const LABEL_HEIGHT: f32 = 13.0;
 
 /// Most points per pixel column handed to the plot.
 const POINTS_PER_COLUMN: usize = 2;
@@ -148,10 +151,13 @@ fn axis(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
     let y = |bytes: u64| pixels.centre(scale.pixel(bytes, chart.plot));
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a plot is a few thousand points high")]
     let most = (chart.plot.height() / 24.0).clamp(2.0, 12.0) as usize;
+    let mut last = f32::INFINITY;
     for tick in text::byte_ticks(0, scale.linear_bytes(), most) {
         let at = y(tick.bytes);
         chart.painter.hline(chart.plot.x_range(), at, Stroke::new(pixels.one(), ctx.tokens.grid));
-        if at > chart.plot.top() + if scale.is_broken() { 22.0 } else { 0.0 } {
+        let label_at = at.min(chart.rect.bottom() - 7.0);
+        if label_at < last - LABEL_HEIGHT && at > chart.plot.top() + if scale.is_broken() { 22.0 } else { 0.0 } {
+            last = label_at;
             chart.gutter_label(ui, ctx, at, &tick.label);
         }
     }
@@ -190,37 +196,36 @@ fn tags(ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
     }
     let y = |bytes: u64| scale.pixel(bytes, chart.plot);
     let right = chart.plot.right() - 4.0;
-    let arena_text = if summary.arena_bytes == summary.lower_bound_bytes {
-        format!("arena {} = bound", text::bytes(summary.arena_bytes))
-    } else {
-        format!("arena {}", text::bytes(summary.arena_bytes))
-    };
+    let is_bound = if summary.arena_bytes == summary.lower_bound_bytes { " = bound" } else { "" };
+    let arena_text = format!("arena {}{is_bound}", text::bytes(summary.arena_bytes));
     let arena = tag(&chart.painter, t, pos2(right, y(summary.arena_bytes) + 12.0), Align2::RIGHT_CENTER, t.arena, &arena_text);
-    let naive_at = chart.plot.left() + chart.plot.width() * 0.45;
-    let naive_here = ctx.planned.model.naive.at(to_whole(chart.x.value(naive_at)));
-    let naive_y = y(naive_here).max(chart.plot.top() + 9.0);
-    tag(&chart.painter, t, pos2(naive_at, naive_y), Align2::LEFT_CENTER, t.naive, &format!("naive total {}", text::bytes(summary.naive_bytes)));
-    let peak_x = chart.x.pixel(step_value(summary.peak_step) + 1.0) + 6.0;
-    if chart.plot.x_range().contains(peak_x) && peak_x < arena.left() - 100.0 {
-        tag(
-            &chart.painter,
-            t,
-            pos2(peak_x, y(summary.peak_live_bytes) + 16.0),
-            Align2::LEFT_CENTER,
-            t.bound,
-            &format!("peak {}", text::bytes(summary.peak_live_bytes)),
-        );
-    }
+    let mut left_of = arena;
     if let Some(capacity) = summary.capacity_bytes {
-        tag(
-            &chart.painter,
-            t,
-            pos2(chart.plot.left() + 6.0, y(capacity)),
-            Align2::LEFT_CENTER,
-            t.capacity,
-            &format!("capacity {}", text::bytes(capacity)),
-        );
+        let words = format!("capacity {}", text::bytes(capacity));
+        left_of = tag(&chart.painter, t, pos2(arena.left() - 8.0, y(capacity)), Align2::RIGHT_CENTER, t.capacity, &words);
+    }
+    naive_tag(ctx, chart, scale);
+    let peak_x = chart.x.pixel(step_value(summary.peak_step) + 1.0) + 6.0;
+    if chart.plot.x_range().contains(peak_x) && peak_x < left_of.left() - 100.0 {
+        let words = format!("peak {}", text::bytes(summary.peak_live_bytes));
+        tag(&chart.painter, t, pos2(peak_x, y(summary.peak_live_bytes) + 16.0), Align2::LEFT_CENTER, t.bound, &words);
     }
     let near_foot = pos2(chart.plot.left() + chart.plot.width() * 0.62, chart.plot.bottom() - 12.0);
-    text_backed(&chart.painter, t, near_foot, Align2::LEFT_CENTER, "live bytes", alpha(t.text2, 1.0));
+    text_backed(&chart.painter, t, near_foot, Align2::LEFT_CENTER, "live bytes", t.text2);
+}
+
+/// The naive total's label, at the first place where its line is clear of arena and bound.
+fn naive_tag(ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
+    let summary = &ctx.planned.summary;
+    let y = |bytes: u64| scale.pixel(bytes, chart.plot);
+    let others = [y(summary.arena_bytes), y(summary.lower_bound_bytes)];
+    let at = |part: f32| {
+        let x = chart.plot.left() + chart.plot.width() * part;
+        pos2(x, y(ctx.planned.model.naive.at(to_whole(chart.x.value(x)))).max(chart.plot.top() + 9.0))
+    };
+    let clear = [0.45, 0.3, 0.6, 0.75, 0.15].map(at).into_iter().find(|at| others.iter().all(|other| (other - at.y).abs() > 18.0));
+    if let Some(at) = clear {
+        let words = format!("naive total {}", text::bytes(summary.naive_bytes));
+        tag(&chart.painter, ctx.tokens, at, Align2::LEFT_CENTER, ctx.tokens.naive, &words);
+    }
 }

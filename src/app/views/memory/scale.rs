@@ -23,7 +23,8 @@ pub(super) struct MemoryScale {
 impl MemoryScale {
     /// The axis for a plan in a plot of `height` points.
     pub(super) fn new(summary: &Summary, height: f32) -> Self {
-        let arena = step_value(summary.arena_bytes.max(summary.capacity_bytes.unwrap_or(0)).max(1));
+        let highest = summary.arena_bytes.max(summary.capacity_bytes.unwrap_or(0)).max(summary.lower_bound_bytes);
+        let arena = step_value(highest.max(1));
         let naive = step_value(summary.naive_bytes.max(1));
         let squeezed = SQUEEZED.min(f64::from(height) / 3.0);
         if naive <= arena * BREAK_FROM {

@@ -116,12 +116,32 @@ impl TableState {
         if std::mem::take(&mut self.wants_focus) {
             response.request_focus();
         }
+        if response.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter)) {
+            self.walk_hits(ui, ctx);
+            response.request_focus();
+        }
         if response.changed() {
             ctx.send(Command::SetFilter(self.typed.clone()));
         }
         if !self.filter.is_empty() && !is_empty && icon_button(ui, t, Icon::X, "Clear the filter").clicked() {
             ctx.send(Command::SetFilter(String::new()));
         }
+    }
+
+    /// Selects the next hit of the filter, with Shift the one before; from the last one on to the first.
+    fn walk_hits(&self, ui: &Ui, ctx: &ViewCtx<'_>) {
+        let rows = self.work_out(ctx.planned).rows;
+        if rows.is_empty() {
+            return;
+        }
+        let at = ctx.selection.selected_buffer().and_then(|buffer| rows.iter().position(|&row| row == buffer));
+        let back = ui.input(|input| input.modifiers.shift);
+        let next = match at {
+            None => 0,
+            Some(at) if back => (at + rows.len() - 1) % rows.len(),
+            Some(at) => (at + 1) % rows.len(),
+        };
+        ctx.send(Command::Select(crate::selection::Item::Buffer(rows[next])));
     }
 
     fn no_match(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {

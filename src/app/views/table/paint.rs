@@ -32,7 +32,7 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
         ui.spacing_mut().item_spacing = vec2(0.0, 0.0);
         ScrollArea::horizontal().id_salt("table-columns").auto_shrink(false).show(ui, |ui| {
             let mut table = TableBuilder::new(ui)
-                .id_salt("table")
+                .id_salt(("table", std::sync::Arc::as_ptr(&ctx.planned.prepared.workload).addr()))
                 .striped(false)
                 .resizable(true)
                 .sense(Sense::click())
@@ -41,8 +41,9 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
             for (column, width, least) in columns {
                 // What is left over goes to the texts that are cut most often.
                 let extra = match column {
-                    Column::Name => spare * 0.5,
-                    Column::Shares => spare * 0.5,
+                    Column::Name => spare * 0.4,
+                    Column::Shape => (spare * 0.25).min(70.0 * scale),
+                    Column::Shares => spare * 0.35,
                     _ => 0.0,
                 };
                 table = table.column(TableColumn::initial(width + extra).at_least(least.max(32.0)).clip(true));

@@ -28,6 +28,9 @@ pub(super) fn find(kind: &str) -> Option<Rule> {
 
 /// The first input's shape and type.
 pub(super) fn same(call: &Call<'_>) -> Facts {
+    if call.node.kind == "Identity" && call.fact(0)?.items.is_some() {
+        return Ok(vec![call.fact(0)?.clone()]);
+    }
     let data = match call.node.kind.as_str() {
         "Clip" => clipped(call),
         kind => call.data(0).and_then(|data| unary(kind, data)),

@@ -6,7 +6,7 @@ use super::Rule;
 use super::elementwise::same;
 use super::linear::{gemm, product_shape};
 use super::quantise::{dequantize, quantize};
-use super::window::conv;
+use super::window::{conv, pool};
 use crate::onnx::call::{Call, Facts, broadcast, dim};
 use crate::onnx::value::{Fact, Gap, product};
 
@@ -21,6 +21,9 @@ pub(super) fn find(kind: &str) -> Option<Rule> {
         "QLinearAdd" | "QLinearMul" => quantised_pair,
         "QLinearSigmoid" | "QLinearLeakyRelu" | "QLinearSoftmax" => same,
         "QLinearGlobalAveragePool" => quantised_global_pool,
+        "QLinearAveragePool" => quantised_pool,
+        "QLinearConcat" => quantised_concat,
+        "QGemm" => quantised_gemm,
         "MatMulNBits" => matmul_bits,
         "DynamicQuantizeMatMul" => dynamic_matmul,
         "MatMulIntegerToFloat" => integer_to_float,
@@ -59,6 +62,35 @@ fn quantised_global_pool(call: &Call<'_>) -> Facts {
     let kept = |axis: usize| axis == 0 || if is_last { axis + 1 == input.len() } else { axis == 1 };
     let shape = input.iter().enumerate().map(|(axis, &size)| if kept(axis) { size } else { 1 }).collect();
     Ok(vec![Fact::known(call.dtype(0)?, shape)?])
+}
+
+fn quantised_pool(call: &Call<'_>) -> Facts {
+    if call.int_or("channels_last", 0) != 0 {
+        return Err(Gap::from("pooling with the channels last is not followed"));
+    }
+    pool(call)
+}
+
+/// After the result's scale and zero point come the inputs, each with its own.
+fn quantised_concat(call: &Call<'_>) -> Facts {
+    let first = call.shape(2)?;
+    let axis = call.axis("axis", 0, first.len())?;
+    let mut shape = first.to_vec();
+    for index in (5..call.inputs.len()).step_by(3) {
+        let other = call.shape(index)?;
+        let fits = other.len() == first.len() && other.iter().zip(first).enumerate().all(|(at, (one, two))| at == axis || one == two);
+        let sum = other.get(axis).and_then(|size| shape[axis].checked_add(*size)).filter(|_| fits);
+        shape[axis] = sum.ok_or_else(|| Gap::from(format!("its inputs {first:?} and {other:?} do not fit together")))?;
+    }
+    Ok(vec![Fact::known(call.dtype(2)?, shape)?])
+}
+
+fn quantised_gemm(call: &Call<'_>) -> Facts {
+    let (&[rows, depth], &[height, width]) = (call.shape(0)?, call.shape(3)?) else { return Err(Gap::from("its inputs are no matrices")) };
+    let rows = if call.int_or("transA", 0) != 0 { depth } else { rows };
+    let columns = if call.int_or("transB", 0) != 0 { height } else { width };
+    let dtype = if call.has(8) { call.dtype(8)? } else { Dtype::F32 };
+    Ok(vec![Fact::known(dtype, vec![rows, columns])?])
 }
 
 fn matmul_bits(call: &Call<'_>) -> Facts {

@@ -12,6 +12,8 @@ mod quantise;
 mod recurrent;
 mod reduce;
 mod resample;
+mod rest;
+mod sequence;
 mod window;
 
 use super::call::{Call, Facts};
@@ -36,4 +38,6 @@ pub(super) fn find(domain: &str, kind: &str) -> Option<Rule> {
         .or_else(|| quantise::find(kind))
         .or_else(|| recurrent::find(kind))
         .or_else(|| generate::find(kind))
+        .or_else(|| sequence::find(kind))
+        .or_else(|| rest::find(kind))
 }

@@ -157,7 +157,7 @@ fn conv_transpose(call: &Call<'_>) -> Facts {
     Ok(vec![Fact::known(call.dtype(0)?, shape)?])
 }
 
-fn pool(call: &Call<'_>) -> Facts {
+pub(super) fn pool(call: &Call<'_>) -> Facts {
     let (batch, channels, spatial) = image(call, 0)?;
     let kernel = kernel(call, &[], spatial)?;
     let window = Window::new(call, kernel)?;

@@ -1,0 +1,315 @@
+//! OpenVINO's model graphs: layers with the shape of every port, and the edges between ports.
+//!
+//! Shapes are in the file, so nothing has to be worked out. Bodies of `If`, `Loop` and `TensorIterator` are graphs
+//! inside their layer. The weights' own file is not needed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arenascope_planner::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
+use arenascope_planner::ids::TensorId;
+use arenascope_planner::workload::{Source, Warning, Workload};
+use roxmltree::{Document, Node, ParsingOptions};
+
+use crate::detect::{Origin, ReadOptions};
+use crate::error::{FormatError, clean, one_line, one_message};
+
+/// The format's short name.
+pub const FORMAT: &str = "openvino";
+
+/// Bodies inside each other.
+const MAX_DEPTH: usize = 8;
+/// Elements and texts of one file.
+const MAX_NODES: u32 = 50_000_000;
+/// Elements with more constants than this are no index or shape.
+const MAX_SMALL: u64 = 4096;
+
+const VIEWS: &[&str] = &["Reshape", "Squeeze", "Unsqueeze"];
+
+const IN_PLACE: &[&str] = &[
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Add",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "BatchNormInference",
+    "BitwiseAnd",
+    "BitwiseNot",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Ceiling",
+    "Clamp",
+    "Cos",
+    "Cosh",
+    "Divide",
+    "Elu",
+    "Equal",
+    "Erf",
+    "Exp",
+    "Floor",
+    "FloorMod",
+    "Gelu",
+    "Greater",
+    "GreaterEqual",
+    "HSigmoid",
+    "HSwish",
+    "HardSigmoid",
+    "IsFinite",
+    "IsInf",
+    "IsNaN",
+    "Less",
+    "LessEqual",
+    "Log",
+    "LogSoftmax",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "LogicalXor",
+    "Maximum",
+    "Minimum",
+    "Mish",
+    "Mod",
+    "Multiply",
+    "Negative",
+    "NotEqual",
+    "PReLU",
+    "Power",
+    "ReLU",
+    "Round",
+    "Select",
+    "Selu",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "SoftMax",
+    "SoftPlus",
+    "SoftSign",
+    "Softmax",
+    "Sqrt",
+    "SquaredDifference",
+    "Subtract",
+    "Swish",
+    "Tan",
+    "Tanh",
+];
+
+/// Ops whose result depends on chance or on state.
+const UNSTEADY: &[&str] = &["Multinomial", "RandomUniform", "ReadValue", "Assign"];
+
+/// Whether a text is such a graph.
+pub(crate) fn looks_like_one(text: &str) -> bool {
+    text.contains("<net ") && (text.contains("<layers") || text.contains("version="))
+}
+
+/// Reads a graph. Time and space O(file).
+pub(crate) fn read(origin: &Origin, text: &str, options: &ReadOptions) -> Result<Workload, FormatError> {
+    let parsing = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, parsing).map_err(|error| FormatError::Line {
+        path: origin.path.clone(),
+        line: u64::from(error.pos().row),
+        what: one_line(&error.to_string()),
+        advice: "save the model again".to_owned(),
+    })?;
+    let net = document.root_element();
+    let mut warnings = Vec::new();
+    if !options.dims.is_empty() {
+        warnings.push(Warning::general("numbers given for dimensions have no effect: the file's own shapes are planned"));
+    }
+    let graph = graph(origin, net, &mut warnings, 0)?;
+    Ok(Workload {
+        file: origin.file.clone(),
+        format: FORMAT,
+        title: clean(net.attribute("name").unwrap_or_default()),
+        description: format!("IR version {}", clean(net.attribute("version").unwrap_or("unknown"))),
+        source: Source::Graph(Arc::new(graph)),
+        constraints: None,
+        observed: None,
+        symbolic_dims: Vec::new(),
+        warnings,
+    })
+}
+
+/// One layer as the file has it.
+struct Layer<'d, 'i> {
+    node: Node<'d, 'i>,
+    id: &'d str,
+    kind: &'d str,
+    name: &'d str,
+}
+
+fn broken(origin: &Origin, node: Node<'_, '_>, what: impl Into<String>) -> FormatError {
+    let line = u64::from(node.document().text_pos_at(node.range().start).row);
+    FormatError::Line { path: origin.path.clone(), line, what: what.into(), advice: "save the model again".to_owned() }
+}
+
+fn child<'d, 'i>(node: Node<'d, 'i>, name: &str) -> Option<Node<'d, 'i>> {
+    node.children().find(|child| child.has_tag_name(name))
+}
+
+fn ports<'d, 'i>(layer: Node<'d, 'i>, side: &'static str) -> impl Iterator<Item = Node<'d, 'i>> {
+    child(layer, side).into_iter().flat_map(|side| side.children().filter(|port| port.has_tag_name("port")))
+}
+
+fn graph(origin: &Origin, net: Node<'_, '_>, warnings: &mut Vec<Warning>, depth: usize) -> Result<Graph, FormatError> {
+    let Some(layers) = child(net, "layers") else { return Err(broken(origin, net, "no `layers` in the graph")) };
+    let layers: Vec<Layer<'_, '_>> = layers.children().filter(|layer| layer.has_tag_name("layer")).map(layer).collect();
+    let mut builder = Builder { origin, tensors: Vec::new(), by_port: HashMap::new(), sources: HashMap::new(), warnings };
+    for layer in &layers {
+        builder.outputs(layer);
+    }
+    if let Some(edges) = child(net, "edges") {
+        for edge in edges.children().filter(|edge| edge.has_tag_name("edge")) {
+            builder.edge(edge)?;
+        }
+    }
+    let mut ops = Vec::new();
+    for layer in &layers {
+        match layer.kind {
+            "Parameter" | "Const" => {}
+            "Result" => builder.result(layer),
+            _ => ops.push(builder.op(layer, depth)?),
+        }
+    }
+    let parts = GraphParts { tensors: builder.tensors, ops };
+    Graph::new(parts).map_err(|error| FormatError::Graph { path: origin.path.clone(), reason: one_message(&error.to_string()) })
+}
+
+fn layer<'d, 'i>(node: Node<'d, 'i>) -> Layer<'d, 'i> {
+    let text = |name: &str| node.attribute(name).unwrap_or_default();
+    Layer { node, id: text("id"), kind: text("type"), name: text("name") }
+}
+
+struct Builder<'b, 'd> {
+    origin: &'b Origin,
+    tensors: Vec<Tensor>,
+    /// The tensor of an output, by the ids of layer and port.
+    by_port: HashMap<(&'d str, &'d str), TensorId>,
+    /// The tensor that an input reads, by the ids of layer and port.
+    sources: HashMap<(&'d str, &'d str), TensorId>,
+    warnings: &'b mut Vec<Warning>,
+}
+
+impl<'d> Builder<'_, 'd> {
+    fn outputs(&mut self, layer: &Layer<'d, '_>) {
+        let n_ports = ports(layer.node, "output").count();
+        for (position, port) in ports(layer.node, "output").enumerate() {
+            let id = TensorId::new(self.tensors.len());
+            let name = if n_ports == 1 { clean(layer.name) } else { format!("{}.{position}", clean(layer.name)) };
+            let tensor = self.tensor(name, port, layer.kind);
+            self.tensors.push(tensor);
+            self.by_port.insert((layer.id, port.attribute("id").unwrap_or_default()), id);
+        }
+    }
+
+    fn tensor(&mut self, name: String, port: Node<'_, '_>, kind: &str) -> Tensor {
+        let precision = port.attribute("precision").unwrap_or_default();
+        let dtype = dtype(precision);
+        let dims = port.children().filter(|dim| dim.has_tag_name("dim"));
+        let shape: Option<Vec<u64>> = dims.map(|dim| dim.text().and_then(|text| text.trim().parse().ok())).collect();
+        let bytes = shape.as_ref().and_then(|shape| dtype.bytes_of(shape));
+        let unknown_because = match (&shape, bytes) {
+            (_, Some(_)) => String::new(),
+            (None, None) => "the file leaves a dimension open: save the model with fixed shapes".to_owned(),
+            (Some(_), None) => format!("nothing is known of the size of `{}`", one_line(precision)),
+        };
+        if bytes.is_none() {
+            let message = format!("the size of `{}` is not known: {unknown_because}; no total counts it", one_line(&name));
+            self.warnings.push(Warning::at(one_line(&name), message));
+        }
+        let elements = shape.as_ref().and_then(|shape| shape.iter().try_fold(1_u64, |product, &dim| product.checked_mul(dim)));
+        let is_small = elements.is_some_and(|elements| elements <= MAX_SMALL) && matches!(dtype, Dtype::I64 | Dtype::I32 | Dtype::Bool);
+        let role = match kind {
+            "Parameter" => Role::GraphInput,
+            "Const" if is_small => Role::Constant,
+            "Const" => Role::Parameter,
+            _ => Role::Activation,
+        };
+        Tensor { name, dtype, shape, bytes, role, unknown_because }
+    }
+
+    fn edge(&mut self, edge: Node<'d, '_>) -> Result<(), FormatError> {
+        let text = |name: &str| edge.attribute(name).unwrap_or_default();
+        let from = (text("from-layer"), text("from-port"));
+        let Some(&tensor) = self.by_port.get(&from) else {
+            return Err(broken(self.origin, edge, format!("layer {} has no output port {}", one_line(from.0), one_line(from.1))));
+        };
+        self.sources.insert((text("to-layer"), text("to-port")), tensor);
+        Ok(())
+    }
+
+    fn inputs(&self, layer: &Layer<'d, '_>) -> Vec<Option<TensorId>> {
+        ports(layer.node, "input").map(|port| self.sources.get(&(layer.id, port.attribute("id").unwrap_or_default())).copied()).collect()
+    }
+
+    /// What the caller gets; a weight or an input that is also a result stays what it is.
+    fn result(&mut self, layer: &Layer<'d, '_>) {
+        for id in self.inputs(layer).into_iter().flatten() {
+            let tensor = &mut self.tensors[id.index()];
+            if !tensor.role.is_source() {
+                tensor.role = Role::GraphOutput;
+            }
+        }
+    }
+
+    fn op(&mut self, layer: &Layer<'d, '_>, depth: usize) -> Result<Op, FormatError> {
+        let kind = clean(layer.kind);
+        let given = self.inputs(layer);
+        let outputs: Vec<TensorId> =
+            ports(layer.node, "output").filter_map(|port| self.by_port.get(&(layer.id, port.attribute("id").unwrap_or_default())).copied()).collect();
+        let inputs: Vec<TensorId> = given.iter().copied().flatten().collect();
+        if given.contains(&None) {
+            self.warnings.push(Warning::at(one_line(layer.name), "an input of this layer is not connected"));
+        }
+        let is_view = VIEWS.contains(&layer.kind);
+        let view = given.first().copied().flatten().zip(outputs.first().copied()).filter(|_| is_view);
+        let mut bodies = Vec::new();
+        for body in layer.node.children().filter(|child| matches!(child.tag_name().name(), "body" | "then_body" | "else_body")) {
+            if depth >= MAX_DEPTH {
+                return Err(broken(self.origin, body, format!("bodies are nested more than {MAX_DEPTH} deep")));
+            }
+            bodies.push(Arc::new(graph(self.origin, body, self.warnings, depth + 1)?));
+        }
+        Ok(Op {
+            name: if layer.name.is_empty() { format!("{kind}_{}", clean(layer.id)) } else { clean(layer.name) },
+            in_place: if IN_PLACE.contains(&layer.kind) { InPlace::AnyInput } else { InPlace::No },
+            foldable: !UNSTEADY.contains(&layer.kind) && !inputs.is_empty(),
+            views: view.into_iter().collect(),
+            kind,
+            inputs,
+            outputs,
+            bodies,
+        })
+    }
+}
+
+/// An element type by the name that ports give it.
+fn dtype(precision: &str) -> Dtype {
+    match precision.to_ascii_uppercase().as_str() {
+        "FP64" | "F64" => Dtype::F64,
+        "FP32" | "F32" => Dtype::F32,
+        "FP16" | "F16" => Dtype::F16,
+        "BF16" => Dtype::BF16,
+        "F8E4M3" => Dtype::F8E4M3,
+        "F8E5M2" => Dtype::F8E5M2,
+        "F8E8M0" => Dtype::F8E8M0,
+        "F4E2M1" | "NF4" => Dtype::F4E2M1,
+        "I64" => Dtype::I64,
+        "I32" => Dtype::I32,
+        "I16" => Dtype::I16,
+        "I8" => Dtype::I8,
+        "I4" => Dtype::I4,
+        "U64" => Dtype::U64,
+        "U32" => Dtype::U32,
+        "U16" => Dtype::U16,
+        "U8" => Dtype::U8,
+        "U4" => Dtype::U4,
+        "U2" => Dtype::U2,
+        "BOOL" | "BOOLEAN" => Dtype::Bool,
+        "STRING" => Dtype::String,
+        _ => Dtype::Unknown,
+    }
+}
