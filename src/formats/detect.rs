@@ -358,11 +358,11 @@ fn only_member(origin: &Origin, members: &[zip::Member]) -> Result<usize, Format
     };
     let known: Vec<usize> = members.iter().enumerate().filter(|(_, member)| is_known(&member.name)).map(|(index, _)| index).collect();
     let found = |what: String| FormatError::Unrecognised { path: origin.path.clone(), found: what };
+    if members.iter().any(|member| member.name.ends_with("data.pkl")) {
+        return Err(found("this is a PyTorch checkpoint, which holds weights and no graph".to_owned()));
+    }
     match known.as_slice() {
         [only] => Ok(*only),
-        [] if members.iter().any(|member| member.name.ends_with("data.pkl")) => {
-            Err(found("this is a PyTorch checkpoint, which holds weights and no graph".to_owned()))
-        }
         [] => Err(found(format!("this is a ZIP archive of {} files, none of a known kind", members.len()))),
         several => Err(found(format!("this is a ZIP archive with {} files that could be meant: unpack it and name one", several.len()))),
     }
