@@ -54,7 +54,7 @@ pub fn plan_to_header(prepared: &Prepared, plan: &Plan) -> String {
 }
 
 /// The smallest number that both divide; the larger one where that does not fit into 64 bits.
-fn common_multiple(one: u64, two: u64) -> u64 {
+pub(crate) fn common_multiple(one: u64, two: u64) -> u64 {
     let (mut divisor, mut rest) = (one, two);
     while rest > 0 {
         (divisor, rest) = (rest, divisor % rest);

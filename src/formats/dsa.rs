@@ -7,13 +7,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arenascope_planner::constraints::Gap;
+use arenascope_planner::ids::BufferId;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
+use arenascope_planner::problem::Problem;
 use arenascope_planner::units::Align;
 use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
 use serde::{Deserialize, Serialize};
 
+use crate::c_header::common_multiple;
 use crate::detect::Origin;
 use crate::error::{FormatError, clean, one_line};
 use crate::extras::{Extras, rules};
@@ -223,7 +226,26 @@ impl Rows<'_> {
     }
 }
 
+/// What the buffer's offset must be a multiple of: by the problem, and by a rule of its own.
+fn align_bytes(problem: &Problem, id: BufferId) -> u64 {
+    let all = problem.align().bytes();
+    problem.constraints().and_then(|rules| rules.align(id)).map_or(all, |own| common_multiple(all, own.bytes()))
+}
+
+/// What the gaps leave of a lifetime; gaps that keep some bytes count as live.
+fn live_intervals(problem: &Problem, id: BufferId) -> Vec<Interval> {
+    let life = problem.buffer(id).lifetime;
+    let gaps = problem.constraints().map_or(&[][..], |rules| rules.gaps(id));
+    let mut ends: Vec<Lifetime> = gaps.iter().filter(|gap| gap.window.is_none()).map(|gap| gap.lifetime).collect();
+    ends.sort_unstable_by_key(|gap| gap.start);
+    let starts = std::iter::once(life.start).chain(ends.iter().map(|gap| gap.end));
+    let stops = ends.iter().map(|gap| gap.start).chain(std::iter::once(life.end));
+    starts.zip(stops).filter(|(lower, upper)| lower < upper).map(|(lower, upper)| Interval { lower, upper }).collect()
+}
+
 /// A problem as such a JSON text, with the plan's offsets as pins if there is a plan. Time and space O(buffers).
+///
+/// Own alignments and gaps are written; other rules have no place in it.
 #[must_use]
 pub fn problem_to_json(prepared: &Prepared, plan: Option<&Plan>) -> String {
     let problem = &prepared.problem;
@@ -233,9 +255,9 @@ pub fn problem_to_json(prepared: &Prepared, plan: Option<&Plan>) -> String {
             id: u64::from(id.0),
             name: prepared.buffer_name(id).to_owned(),
             size: buffer.size_bytes,
-            alignment: Some(problem.align().bytes()),
+            alignment: Some(align_bytes(problem, id)),
             allowed_pools: vec![0],
-            live_intervals: vec![Interval { lower: buffer.lifetime.start, upper: buffer.lifetime.end }],
+            live_intervals: live_intervals(problem, id),
         }
     });
     let pins = plan.map_or_else(Vec::new, |plan| problem.ids().map(|id| Pin { buffer: u64::from(id.0), offset: plan.offset(id) }).collect());

@@ -80,6 +80,13 @@ fn what_is_written_for_dsa_solver_reads_back_the_same() {
 }
 
 #[test]
+fn alignments_and_gaps_survive_dsa_solvers_json() {
+    let workload = Arc::new(parse("problem.json", DSA.as_bytes()).expect("a problem"));
+    let again = parse("again.json", problem_to_json(&prepared(&workload, true, Io::Static), None).as_bytes()).expect("what was written");
+    assert_eq!((buffers(&again), &again.constraints), (buffers(&workload), &workload.constraints));
+}
+
+#[test]
 fn a_broken_dsa_problem_names_the_buffer() {
     for (from, to, part) in [
         (r#"[{"lower":19,"upper":49}]"#, "[]", "no live interval"),
