@@ -9,7 +9,10 @@ use crate::cli_plan::{load, make_plan};
 use crate::cli_print::{print, print_failure};
 use crate::cli_request::{ExportKind, Job, Request, UsageError};
 use crate::cli_window::{Opened, draw_picture, open_window, window_picture};
-use crate::{cli_bench, cli_check, cli_compare, cli_export, cli_find, cli_inspect, cli_json, cli_keep, cli_report, cli_sweep};
+use crate::{
+    cli_bench, cli_check, cli_compare, cli_devices, cli_diff, cli_explain, cli_export, cli_find, cli_inspect, cli_json, cli_keep, cli_orders,
+    cli_report, cli_run, cli_sweep,
+};
 
 /// Wrong usage, as opposed to a run that failed.
 const USAGE: u8 = 2;
@@ -20,6 +23,8 @@ enum Outcome {
     Done,
     /// The plan is invalid or does not fit; the report has been printed.
     Unusable,
+    /// A run on a device, or its child process, ended with an exit code of its own.
+    Code(u8),
 }
 
 impl From<bool> for Outcome {
@@ -48,6 +53,7 @@ pub(crate) fn run() -> ExitCode {
     match answer(request) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Unusable) => ExitCode::FAILURE,
+        Ok(Outcome::Code(code)) => ExitCode::from(code),
         Err(error) => {
             print_failure(&format!("{error:#}"));
             ExitCode::FAILURE
@@ -99,6 +105,18 @@ fn answer(request: Request) -> anyhow::Result<Outcome> {
             print(&if json { cli_inspect::json_report(&inspection) } else { cli_inspect::text_report(&prepared, &inspection) })?;
             Ok(Outcome::Done)
         }
+        Request::Orders { file, read, prepare, time_limit, json } => {
+            let orders = cli_orders::compare(&file, &read, prepare, time_limit)?;
+            print(&if json { cli_orders::json_report(&orders) } else { cli_orders::text_report(&orders) }).map(|()| Outcome::Done)
+        }
+        Request::Explain { file, tensor, plan, json } => {
+            let explained = cli_explain::explain(&file, tensor.as_deref(), plan)?;
+            print(&if json { cli_explain::json_report(&explained) } else { cli_explain::text_report(&explained) }).map(|()| Outcome::Done)
+        }
+        Request::Diff { old, new, json } => {
+            let (old, new) = (cli_check::read_plan(&old)?, cli_check::read_plan(&new)?);
+            print(&if json { cli_diff::json_report(&old, &new) } else { cli_diff::text_report(&old, &new) }).map(|()| Outcome::Done)
+        }
         Request::Render { file, job, picture } => print(&draw_picture(&file, &job, &picture)?).map(|()| Outcome::Done),
         Request::Export { file, job, kind, output } => {
             let prepared = load(&file, &job.read, job.prepare)?;
@@ -116,6 +134,10 @@ fn answer(request: Request) -> anyhow::Result<Outcome> {
             }
             print(&if json { cli_sweep::json_report(&sweep) } else { cli_sweep::text_report(&sweep) }).map(|()| Outcome::Done)
         }
+        Request::Run(request) => cli_run::run(&request).map(Outcome::Code),
+        Request::Devices { json, gpu_lib } => print(&cli_devices::report(json, gpu_lib.as_deref())?).map(|()| Outcome::Done),
+        Request::RunGpu => Ok(Outcome::Code(cli_run::child())),
+        Request::GpuInfo { gpu_lib } => Ok(Outcome::Code(cli_devices::child(gpu_lib.as_deref()))),
         Request::Generate { kind, n, seed, output } => print(&cli_export::export_generated(kind, n, seed, &output)?).map(|()| Outcome::Done),
     }
 }

@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 
+use arenascope_planner::order::Order;
 use arenascope_planner::solve::{AUTO, strategies};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -14,7 +15,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// directory.
 #[derive(Parser, Debug)]
 #[command(name = "arenascope", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
-#[command(after_help = "Exit codes: 0 done; 1 the run failed, the plan is invalid or does not fit; 2 wrong usage.")]
+#[command(after_help = "Exit codes: 0 done; 1 the run failed, the plan is invalid or does not fit; 2 wrong usage.
+`run` adds 3 a tensor was clobbered, 4 does not fit, 5 no usable device, 6 device error, 7 cancelled.")]
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -106,6 +108,50 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Compare the peaks of all orders in which the ops could run.
+    Orders {
+        /// The model to order.
+        file: PathBuf,
+        #[command(flatten)]
+        read: ReadArgs,
+        #[command(flatten)]
+        problem: ProblemArgs,
+        /// The seed of the search for a low peak [default: 0].
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
+        /// Stop the searches after so many seconds in all and keep the best orders.
+        #[arg(long, value_name = "SECONDS")]
+        time_limit: Option<f64>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say why a buffer is where it is, what the peak is made of, and what would lower it.
+    Explain {
+        /// The file to plan.
+        file: PathBuf,
+        /// What to explain: a tensor's name, #N for a buffer, or @BYTE for a byte of the arena; without it, the peak.
+        #[arg(long, value_name = "NAME|#N|@BYTE")]
+        tensor: Option<String>,
+        /// Explain this plan, as written by `export -o PLAN.json`, instead of making one.
+        #[arg(long = "plan", value_name = "PLAN", conflicts_with = "strategy")]
+        plan_file: Option<PathBuf>,
+        #[command(flatten)]
+        plan: PlanArgs,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compare two plans: what moved, grew, appeared, vanished.
+    Diff {
+        /// The plan to start from, as written by `export -o PLAN.json`.
+        old: PathBuf,
+        /// The plan to compare with it.
+        new: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Draw a view to a picture, without a display.
     Render {
         /// The file to draw.
@@ -148,6 +194,27 @@ pub(crate) enum Command {
         #[arg(short, long, value_name = "OUT")]
         output: Option<PathBuf>,
     },
+    /// Execute the plan on a device, check every read, and print measured memory against planned.
+    Run(Box<RunArgs>),
+    /// Say which devices can run a plan, or why none can.
+    Devices {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+        /// A driver library to use in place of the installed one.
+        #[arg(long, value_name = "PATH", hide = true)]
+        gpu_lib: Option<PathBuf>,
+    },
+    /// The child process of a run: reads a request, opens the device, writes events.
+    #[command(hide = true)]
+    RunGpu,
+    /// The child process of `devices`.
+    #[command(hide = true)]
+    GpuInfo {
+        /// A driver library to use in place of the installed one.
+        #[arg(long, value_name = "PATH")]
+        gpu_lib: Option<PathBuf>,
+    },
     /// Write a synthetic planning problem as CSV.
     Generate {
         /// What the lifetimes look like.
@@ -177,6 +244,57 @@ pub(crate) struct PlanArgs {
     pub(crate) solve: SolveArgs,
 }
 
+/// What `run` takes.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The file to plan.
+    pub(crate) file: PathBuf,
+    /// Run this plan, as written by `export -o PLAN.json`, in place of making one.
+    #[arg(long = "plan", value_name = "PLAN")]
+    pub(crate) plan_file: Option<PathBuf>,
+    /// Where to run: `cpu`, `gpu`, `gpu:1`; `auto` is the first GPU that works, else the CPU.
+    #[arg(long, value_name = "DEVICE", default_value = "auto")]
+    pub(crate) device: String,
+    /// Ways of getting memory to compare, separated by commas [default: all]: all-live, per-tensor, pool, caching, arena, arena-graph.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) regimes: Option<String>,
+    /// Iterations that are checked, at least 1.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) checks: u32,
+    /// Iterations that are timed per regime; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) iterations: u32,
+    /// The most memory that a regime may take, such as 8GiB [default: half of what is free].
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) budget: Option<String>,
+    /// Multiply all sizes and offsets; `auto` makes the arena at least 256 MiB.
+    #[arg(long, value_name = "K", default_value = "1")]
+    pub(crate) scale: String,
+    /// Look at the arena's own bytes after every step.
+    #[arg(long)]
+    pub(crate) footprint: bool,
+    /// Break the plan on purpose: overlap, too-small, early-free, in-place or view.
+    #[arg(long, value_name = "BUG")]
+    pub(crate) plant: Option<String>,
+    /// Cancel the run after so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) stop_after: Option<f64>,
+    /// End the run if the device says nothing for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub(crate) watchdog: f64,
+    /// Save the recorded run (.json).
+    #[arg(short, long, value_name = "RUN.json")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the recorded run as one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A driver library to use in place of the installed one.
+    #[arg(long, value_name = "PATH", hide = true)]
+    pub(crate) gpu_lib: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
+}
+
 /// What a reader needs to know beside the file.
 #[derive(Args, Debug)]
 pub(crate) struct ReadArgs {
@@ -186,7 +304,7 @@ pub(crate) struct ReadArgs {
     pub(crate) dim: Vec<String>,
     /// The device of a memory trace, as the file numbers them (-1 is the host) [default: the one with most events].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) device: Option<i64>,
+    pub(crate) trace_device: Option<i64>,
     /// The size of a tensor whose size the file does not tell, such as mask=4KiB (repeatable).
     #[arg(long, value_name = "NAME=BYTES")]
     pub(crate) bytes: Vec<String>,
@@ -210,6 +328,12 @@ pub(crate) struct ProblemArgs {
     /// Whether the arena of the graphs inside an op (If, Loop, Scan) counts as a workspace of that op [default: on].
     #[arg(long, value_enum, value_name = "on|off", hide_possible_values = true)]
     pub(crate) subgraphs: Option<SwitchArg>,
+    /// The order in which the ops run [default: file].
+    #[arg(long, value_name = "NAME", value_parser = order_names())]
+    pub(crate) order: Option<String>,
+    /// Which ops must be able to run side by side: off, ancestors, or paths=K for the K longest paths [default: off].
+    #[arg(long, value_name = "off|paths=K|ancestors")]
+    pub(crate) parallel: Option<String>,
 }
 
 /// What decides how a strategy works.
@@ -275,6 +399,10 @@ pub(crate) enum ViewArg {
     Inspector,
     Table,
     Strategies,
+}
+
+fn order_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(Order::ALL.map(|order| PossibleValue::new(order.name()).help(order.summary())))
 }
 
 /// Every strategy with its sentence, so that help and suggestions follow the planner's table.

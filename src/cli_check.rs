@@ -6,7 +6,8 @@ use anyhow::Context;
 use arenascope_formats::ReadOptions;
 use arenascope_formats::plan_file::{PlanFile, plan_from_json};
 use arenascope_planner::alias::Io;
-use arenascope_planner::prepare::{PrepareSettings, Prepared};
+use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare_in_order};
+use arenascope_planner::schedule::Schedule;
 use arenascope_planner::units::Align;
 use serde::Serialize;
 
@@ -25,10 +26,32 @@ const MAX_PLAN_BYTES: u64 = 4 << 30;
 pub(crate) fn check_plan(file: &Path, plan_path: &Path, read: &ReadOptions, overrides: ProblemOverrides) -> anyhow::Result<(Prepared, Planned)> {
     let plan_file = read_plan(plan_path)?;
     let settings = overrides.over(own_settings(&plan_file));
-    let prepared = load(file, read, settings)?;
+    let mut prepared = load(file, read, settings)?;
+    if overrides.order.is_none() && !plan_file.order.is_empty() {
+        prepared = in_own_order(prepared, &plan_file, plan_path)?;
+    }
     let plan = plan_file.for_problem(&prepared).with_context(|| plan_path.display().to_string())?;
     let planned = judge(&prepared, plan, 0.0);
     Ok((prepared, planned))
+}
+
+/// The problem for the order that the plan was made for.
+fn in_own_order(prepared: Prepared, plan_file: &PlanFile, plan_path: &Path) -> anyhow::Result<Prepared> {
+    let Some(context) = &prepared.context else { return Ok(prepared) };
+    let place = || plan_path.display().to_string();
+    let Some(schedule) = Schedule::from_names(&context.graph, &plan_file.order) else {
+        // A plan for another model lacks buffers; that says more than its order.
+        plan_file.for_problem(&prepared).with_context(place)?;
+        let (n_listed, n_ops) = (counted(plan_file.order.len() as u64, "op"), prepared.n_ops);
+        anyhow::bail!(
+            "{}: its order of {n_listed} is none of this model of {n_ops}: each op once, after what it reads; leave `order` out for the file's",
+            place()
+        );
+    };
+    if schedule == context.schedule {
+        return Ok(prepared);
+    }
+    prepare_in_order(&prepared.workload, schedule, prepared.settings).with_context(place)
 }
 
 pub(crate) fn read_plan(path: &Path) -> anyhow::Result<PlanFile> {
@@ -48,6 +71,7 @@ fn own_settings(plan: &PlanFile) -> PrepareSettings {
     settings.alias.in_place = plan.in_place.as_deref().map_or(settings.alias.in_place, |word| word != "off");
     settings.subgraphs = plan.subgraphs.as_deref() != Some("off");
     settings.alias.io = if plan.io.as_deref() == Some("arena") { Io::Arena } else { Io::Static };
+    settings.parallel = plan.parallel.as_deref().and_then(|mode| mode.parse().ok()).unwrap_or_default();
     settings
 }
 

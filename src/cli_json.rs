@@ -1,6 +1,7 @@
 //! Reports for programs: one object or array, keys in a stable order.
 
 use arenascope_planner::keep::KeepReport;
+use arenascope_planner::order::Order;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::summary::PoolSummary;
 use serde::Serialize;
@@ -39,6 +40,14 @@ struct PlanReport<'a> {
     align: u64,
     plan_seconds: f64,
     warnings: Vec<String>,
+    /// The method that ordered the ops; `null` for bare problems and for the order of a plan file.
+    order: Option<&'static str>,
+    order_is_lowest: Option<bool>,
+    parallel: String,
+    /// Pairs of ops that the plan orders and the graph does not.
+    added_edges: Option<u64>,
+    longest_chain_ops: Option<u64>,
+    longest_chain_ops_with_added: Option<u64>,
     /// Only if there are several pools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pools: Vec<PoolJson<'a>>,
@@ -86,6 +95,12 @@ pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned, keep: Option<&
         align: summary.align,
         plan_seconds: planned.seconds,
         warnings: prepared.warnings.iter().map(ToString::to_string).collect(),
+        order: prepared.order.and_then(|order| order.method).map(Order::name),
+        order_is_lowest: prepared.order.map(|order| order.is_lowest),
+        parallel: prepared.settings.parallel.to_string(),
+        added_edges: planned.added.as_ref().map(|added| added.edges.len() as u64),
+        longest_chain_ops: planned.added.as_ref().map(|added| added.chain_ops),
+        longest_chain_ops_with_added: planned.added.as_ref().map(|added| added.chain_ops_with),
         pools: summary.pools.iter().map(pool).collect(),
         keep: keep.map(|keep| cli_keep::json(prepared, keep)),
     })

@@ -8,6 +8,7 @@ use anyhow::Context;
 use arenascope_formats::ReadOptions;
 use arenascope_planner::check::{CheckReport, check};
 use arenascope_planner::control::Control;
+use arenascope_planner::dependencies::{AddedOrder, added_order};
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare};
 use arenascope_planner::replay::{ReplayFault, replay};
@@ -23,6 +24,8 @@ pub(crate) struct Planned {
     /// Wrong reads when the graph runs symbolically over the plan; empty for bare problems.
     pub(crate) faults: Vec<ReplayFault>,
     pub(crate) summary: Summary,
+    /// The order that the plan adds to the graph; `None` for bare problems.
+    pub(crate) added: Option<AddedOrder>,
     /// How long the strategy took.
     pub(crate) seconds: f64,
 }
@@ -72,5 +75,6 @@ pub(crate) fn judge(prepared: &Prepared, plan: Plan, seconds: f64) -> Planned {
     let report = check(&prepared.problem, &plan);
     let faults = prepared.context.as_ref().map_or_else(Vec::new, |context| replay(context, &prepared.problem, &plan));
     let summary = summarize(prepared, &plan, &report);
-    Planned { plan, report, faults, summary, seconds }
+    let added = prepared.context.as_ref().map(|context| added_order(context, &prepared.problem, &plan));
+    Planned { plan, report, faults, summary, added, seconds }
 }

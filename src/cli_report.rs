@@ -1,6 +1,8 @@
 //! The summary of one plan for people.
 
 use arenascope_planner::check::Violation;
+use arenascope_planner::order::Order;
+use arenascope_planner::parallel::Parallel;
 use arenascope_planner::plan::Status;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::summary::Summary;
@@ -115,8 +117,27 @@ fn fact_rows(prepared: &Prepared, planned: &Planned) -> Vec<Vec<String>> {
         format!(", in-place {}, graph inputs and outputs {}", if alias.in_place { "on" } else { "off" }, io_name(prepared))
     };
     rows.push(["settings".to_owned(), format!("align {}{sharing}", binary_bytes(summary.align))]);
+    rows.extend(order_rows(prepared, planned));
     rows.push(["planned in".to_owned(), seconds(planned.seconds)]);
     rows.into_iter().map(Vec::from).collect()
+}
+
+/// The order of the ops, and what the plan adds to it; nothing for bare problems.
+fn order_rows(prepared: &Prepared, planned: &Planned) -> Vec<[String; 2]> {
+    let (Some(order), Some(added)) = (&prepared.order, &planned.added) else { return Vec::new() };
+    let method = order.method.map_or("that of the plan", Order::name);
+    let lowest = if order.is_lowest { ", no order has a lower peak" } else { "" };
+    let parallel = match prepared.settings.parallel {
+        Parallel::Off => String::new(),
+        parallel => format!(", parallel {parallel}"),
+    };
+    let bound = prepared.problem.kept_apart().map(|kept_apart| kept_apart.clique()).map_or("", |clique| match clique.is_largest {
+        true => ", bound: the heaviest clique",
+        false => ", bound: a heavy clique, perhaps not the heaviest",
+    });
+    let (edges, exact) = (counted(added.edges.len() as u64, "ordering edge"), if added.is_exact { "" } else { "at most " });
+    let chain = format!("longest chain {} with them, {} without", counted(added.chain_ops_with, "op"), counted(added.chain_ops, "op"));
+    vec![["order".to_owned(), format!("{method}{lowest}{parallel}{bound}")], ["added to the graph".to_owned(), format!("{exact}{edges}; {chain}")]]
 }
 
 fn io_name(prepared: &Prepared) -> &'static str {

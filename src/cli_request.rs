@@ -6,11 +6,14 @@ use std::time::Duration;
 use arenascope_formats::ReadOptions;
 use arenascope_planner::alias::Io;
 use arenascope_planner::generate::Kind;
+use arenascope_planner::order::Order;
+use arenascope_planner::parallel::Parallel;
 use arenascope_planner::prepare::PrepareSettings;
 use arenascope_planner::solve::{AUTO, Share, SolveOptions};
 use arenascope_planner::units::{Align, parse_bytes};
 
 use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg, ThemeArg, ViewArg};
+use crate::cli_run_request::{RunRequest, run_request};
 use crate::cli_sweep::Range;
 
 /// A command line that is well formed but makes no sense; exit code 2.
@@ -41,6 +44,8 @@ pub(crate) struct ProblemOverrides {
     pub(crate) in_place: Option<bool>,
     pub(crate) io: Option<Io>,
     pub(crate) subgraphs: Option<bool>,
+    pub(crate) order: Option<Order>,
+    pub(crate) parallel: Option<Parallel>,
 }
 
 impl ProblemOverrides {
@@ -52,6 +57,8 @@ impl ProblemOverrides {
         settings.alias.io = self.io.unwrap_or(base.alias.io);
         settings.subgraphs = self.subgraphs.unwrap_or(base.subgraphs);
         settings.capacity_bytes = self.capacity_bytes.or(base.capacity_bytes);
+        settings.order = self.order.unwrap_or(base.order);
+        settings.parallel = self.parallel.unwrap_or(base.parallel);
         settings
     }
 }
@@ -82,6 +89,13 @@ pub(crate) struct Picture {
     pub(crate) output: PathBuf,
 }
 
+/// Where the plan to explain comes from.
+#[derive(Debug)]
+pub(crate) enum PlanToExplain {
+    Made(Job),
+    File { plan: PathBuf, read: ReadOptions, overrides: ProblemOverrides },
+}
+
 /// One thing to do.
 #[derive(Debug)]
 pub(crate) enum Request {
@@ -91,9 +105,16 @@ pub(crate) enum Request {
     Bench { files: Vec<PathBuf>, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
     Check { file: PathBuf, plan: PathBuf, read: ReadOptions, overrides: ProblemOverrides, json: bool },
     Inspect { file: PathBuf, find: Option<String>, read: ReadOptions, prepare: PrepareSettings, fits: Option<u64>, json: bool },
+    Orders { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, time_limit: Option<Duration>, json: bool },
+    Explain { file: PathBuf, tensor: Option<String>, plan: PlanToExplain, json: bool },
+    Diff { old: PathBuf, new: PathBuf, json: bool },
     Render { file: PathBuf, job: Job, picture: Picture },
     Export { file: PathBuf, job: Job, kind: ExportKind, output: PathBuf },
     Sweep { file: PathBuf, job: Job, range: Range, json: bool, output: Option<PathBuf> },
+    Run(Box<RunRequest>),
+    Devices { json: bool, gpu_lib: Option<PathBuf> },
+    RunGpu,
+    GpuInfo { gpu_lib: Option<PathBuf> },
     Generate { kind: Kind, n: usize, seed: u64, output: PathBuf },
 }
 
@@ -120,6 +141,19 @@ impl TryFrom<CommandLine> for Request {
                 let fits = fits.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("--fits: {message}")))?;
                 Self::Inspect { file, find, read: read_options(&read)?, prepare: settings(&problem)?, fits, json }
             }
+            Some(Command::Orders { file, read, problem, seed, time_limit: limit, json }) => {
+                let mut prepare = settings(&problem)?;
+                prepare.order_seed = seed.unwrap_or(prepare.order_seed);
+                Self::Orders { file, read: read_options(&read)?, prepare, time_limit: time_limit(limit)?, json }
+            }
+            Some(Command::Explain { file, tensor, plan_file: None, plan, json }) => {
+                Self::Explain { file, tensor, plan: PlanToExplain::Made(job(plan)?), json }
+            }
+            Some(Command::Explain { file, tensor, plan_file: Some(plan_file), plan, json }) => {
+                let plan = PlanToExplain::File { plan: plan_file, read: read_options(&plan.read)?, overrides: overrides(&plan.problem)? };
+                Self::Explain { file, tensor, plan, json }
+            }
+            Some(Command::Diff { old, new, json }) => Self::Diff { old, new, json },
             Some(Command::Render { file, output, view, size, theme, plan }) => {
                 Self::Render { file, job: job(plan)?, picture: picture(output, view, &size, theme)? }
             }
@@ -131,21 +165,27 @@ impl TryFrom<CommandLine> for Request {
                 }
                 Self::Sweep { file, job: job(plan)?, range, json, output }
             }
+            Some(Command::Run(args)) => Self::Run(Box::new(run_request(*args)?)),
+            Some(Command::Devices { json, gpu_lib }) => Self::Devices { json, gpu_lib },
+            Some(Command::RunGpu) => Self::RunGpu,
+            Some(Command::GpuInfo { gpu_lib }) => Self::GpuInfo { gpu_lib },
             Some(Command::Generate { kind, n, seed, output }) => Self::Generate { kind: generated_kind(kind), n, seed, output },
         })
     }
 }
 
-fn job(args: PlanArgs) -> Result<Job, UsageError> {
+pub(crate) fn job(args: PlanArgs) -> Result<Job, UsageError> {
     let strategy = args.strategy.unwrap_or_else(|| AUTO.to_owned());
-    Ok(Job { read: read_options(&args.read)?, prepare: settings(&args.problem)?, strategy, run: limits(&args.solve)? })
+    let run = limits(&args.solve)?;
+    let prepare = PrepareSettings { order_seed: run.solve.seed, ..settings(&args.problem)? };
+    Ok(Job { read: read_options(&args.read)?, prepare, strategy, run })
 }
 
 fn read_options(args: &ReadArgs) -> Result<ReadOptions, UsageError> {
     Ok(ReadOptions {
         dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()?,
         bytes: args.bytes.iter().map(|size| tensor_size(size)).collect::<Result<_, _>>()?,
-        device: args.device,
+        device: args.trace_device,
     })
 }
 
@@ -179,7 +219,7 @@ fn settings(args: &ProblemArgs) -> Result<PrepareSettings, UsageError> {
     Ok(overrides(args)?.over(PrepareSettings::default()))
 }
 
-fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
+pub(crate) fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
     let positive = |option: &str, text: &Option<String>| {
         let bytes = text.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("{option}: {message}")))?;
         if bytes == Some(0) { Err(UsageError(format!("{option}: must be at least 1 byte"))) } else { Ok(bytes) }
@@ -193,6 +233,8 @@ fn overrides(args: &ProblemArgs) -> Result<ProblemOverrides, UsageError> {
             IoArg::Static => Io::Static,
             IoArg::Arena => Io::Arena,
         }),
+        order: args.order.as_deref().map(str::parse).transpose().map_err(|message| UsageError(format!("--order: {message}")))?,
+        parallel: args.parallel.as_deref().map(str::parse).transpose().map_err(|message| UsageError(format!("--parallel: {message}")))?,
     })
 }
 
@@ -209,11 +251,20 @@ fn limits(args: &SolveArgs) -> Result<RunLimits, UsageError> {
     if solve.threads == 0 {
         return Err(UsageError("--threads: at least one thread is needed".to_owned()));
     }
-    let time_limit = args.time_limit.map(|seconds| {
+    let time_limit = time_limit(args.time_limit)?;
+    if time_limit.is_some() {
+        // The clock decides, not the work.
+        solve.max_nodes = Some(u64::MAX);
+    }
+    Ok(RunLimits { solve, time_limit })
+}
+
+fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, UsageError> {
+    let limit = seconds.map(|seconds| {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
         limit.ok_or_else(|| UsageError(format!("--time-limit: `{seconds}` is not a number of seconds above 0")))
     });
-    Ok(RunLimits { solve, time_limit: time_limit.transpose()? })
+    limit.transpose()
 }
 
 fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Result<Picture, UsageError> {
@@ -265,7 +316,7 @@ fn export_kind(output: &std::path::Path) -> Result<ExportKind, UsageError> {
     }
 }
 
-fn extension(path: &std::path::Path) -> String {
+pub(crate) fn extension(path: &std::path::Path) -> String {
     path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase()
 }
 
@@ -320,6 +371,18 @@ mod tests {
     }
 
     #[test]
+    fn every_order_can_be_asked_for() {
+        for order in Order::ALL {
+            let line = format!("plan m --order {} --parallel paths=2 --seed 4", order.name());
+            let Ok(Request::Plan { job, .. }) = request(&line) else { panic!("not a plan") };
+            assert_eq!((job.prepare.order, job.prepare.parallel, job.prepare.order_seed), (order, Parallel::Paths(2), 4));
+        }
+        let explained = request("explain m --plan p.json --tensor A");
+        assert!(matches!(explained, Ok(Request::Explain { plan: PlanToExplain::File { .. }, .. })));
+        assert!(matches!(request("explain m"), Ok(Request::Explain { plan: PlanToExplain::Made(_), tensor: None, .. })));
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_with_the_option_named() {
         for (line, option) in [
             ("plan m --align 0", "--align"),
@@ -330,6 +393,9 @@ mod tests {
             ("plan m --threads 0", "--threads"),
             ("plan m --time-limit 0", "--time-limit"),
             ("plan m --time-limit nan", "--time-limit"),
+            ("plan m --parallel paths=0", "--parallel"),
+            ("plan m --parallel some", "--parallel"),
+            ("orders m --time-limit 0", "--time-limit"),
             ("render m -o m.jpg", "--output"),
             ("render m -o m.png --size 12", "--size"),
             ("render m -o m.png --size 1x1", "--size"),

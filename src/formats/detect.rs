@@ -358,6 +358,7 @@ fn only_member(origin: &Origin, members: &[zip::Member]) -> Result<usize, Format
     };
     let known: Vec<usize> = members.iter().enumerate().filter(|(_, member)| is_known(&member.name)).map(|(index, _)| index).collect();
     let found = |what: String| FormatError::Unrecognised { path: origin.path.clone(), found: what };
+    // A checkpoint's pickle beside its data would otherwise be taken for a memory snapshot.
     if members.iter().any(|member| member.name.ends_with("data.pkl")) {
         return Err(found("this is a PyTorch checkpoint, which holds weights and no graph".to_owned()));
     }

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use arenascope_planner::alias::Io;
+use arenascope_planner::diff::PlacedBuffer;
 use arenascope_planner::ids::{BufferId, PoolId, SlotId};
 use arenascope_planner::keep::OldBuffer;
+use arenascope_planner::lifetimes::Lifetime;
+use arenascope_planner::parallel::Parallel;
 use arenascope_planner::plan::{Plan, PoolPlan, Status};
 use arenascope_planner::prepare::Prepared;
 use serde::{Deserialize, Serialize};
@@ -39,6 +42,9 @@ pub struct PlanFile {
     /// `off` if the memory of graphs inside ops was left out; else absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subgraphs: Option<String>,
+    /// Which ops can run side by side: `ancestors` or `paths=K`; absent if the order alone counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<String>,
     /// The ops in schedule order; empty for bare problems.
     #[serde(default)]
     pub order: Vec<String>,
@@ -116,6 +122,7 @@ pub fn plan_to_json(prepared: &Prepared, plan: &Plan) -> String {
             .to_owned(),
         ),
         subgraphs: (!settings.subgraphs).then(|| "off".to_owned()),
+        parallel: (settings.parallel != Parallel::Off).then(|| settings.parallel.to_string()),
         order,
         arena_bytes: Some(plan.arena_bytes),
         pools: pool_entries(prepared, plan),
@@ -177,6 +184,29 @@ pub fn plan_from_json(text: &str) -> Result<PlanFile, FormatError> {
 }
 
 impl PlanFile {
+    /// The buffers with their places, for comparing plans; a buffer without a name goes by its id.
+    #[must_use]
+    pub fn placed_buffers(&self) -> Vec<PlacedBuffer> {
+        let place = |buffer: &PlanFileBuffer| PlacedBuffer {
+            name: match buffer.id {
+                Some(id) if buffer.name.is_empty() => format!("#{id}"),
+                _ => buffer.name.clone(),
+            },
+            bytes: buffer.bytes.unwrap_or(0),
+            pool: buffer.pool.map(PoolId),
+            offset: buffer.offset,
+            lifetime: buffer.start.zip(buffer.end).map(|(start, end)| Lifetime { start, end }),
+        };
+        self.buffers.iter().map(place).collect()
+    }
+
+    /// The size of the arena: as the file says, or where its highest buffer ends.
+    #[must_use]
+    pub fn arena_bytes(&self) -> u64 {
+        let end = |buffer: &PlanFileBuffer| buffer.offset.saturating_add(buffer.bytes.unwrap_or(0));
+        self.arena_bytes.unwrap_or_else(|| self.buffers.iter().map(end).max().unwrap_or(0))
+    }
+
     /// The plan for a problem: buffers are matched by name where names are unique on both sides, then by id.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Which tensors share one buffer: views, in-place results, and what is static altogether.
 
-use crate::graph::{Graph, InPlace, Role};
+use crate::graph::{Graph, InPlace, Op, Role};
 use crate::ids::{BufferId, OpId, TensorId};
 use crate::lifetimes::{Lifetime, lifetimes};
 use crate::schedule::Schedule;
@@ -110,14 +110,58 @@ impl BufferMap {
 /// Source: the rules are those of ONNX Runtime's allocation planner, with whole buffers instead of single values.
 #[must_use]
 pub fn share_buffers(graph: &Graph, schedule: &Schedule, settings: AliasSettings) -> BufferMap {
+    share_buffers_where(graph, schedule, settings, &|_, _| true)
+}
+
+/// [`share_buffers`] with one more condition for writing in place: `may_take` says whether an op may take over what
+/// the views of a tensor hold.
+pub(crate) fn share_buffers_where(
+    graph: &Graph,
+    schedule: &Schedule,
+    settings: AliasSettings,
+    may_take: &dyn Fn(OpId, TensorId) -> bool,
+) -> BufferMap {
     let constant_derived = constant_derived(graph, schedule);
     let mut groups = Groups::new(graph, schedule, settings.io, &constant_derived);
     let mut joins = join_views(graph, schedule, &mut groups);
     if settings.in_place {
-        join_in_place(graph, schedule, &mut groups, &mut joins);
+        join_in_place(graph, schedule, &mut groups, &mut joins, may_take);
         joins.sort_by_key(|join| schedule.step_of(join.op));
     }
     groups.into_map(graph, schedule, constant_derived, joins)
+}
+
+/// Storages as views alone join them, before any op writes in place: what no schedule changes.
+pub(crate) struct ViewStorages {
+    /// The tensor that stands for the storage of each tensor, by tensor id.
+    pub(crate) root: Vec<TensorId>,
+    /// Static as a whole, by standing tensor.
+    pub(crate) is_static: Vec<bool>,
+    /// Holds the caller's bytes, by standing tensor.
+    pub(crate) is_pinned: Vec<bool>,
+    /// Bytes before rounding, by standing tensor; `None` if unknown.
+    pub(crate) bytes: Vec<Option<u64>>,
+}
+
+/// Joins views and nothing else.
+pub(crate) fn view_storages(graph: &Graph, schedule: &Schedule, io: Io) -> ViewStorages {
+    let mut groups = Groups::new(graph, schedule, io, &constant_derived(graph, schedule));
+    join_views(graph, schedule, &mut groups);
+    ViewStorages {
+        root: graph.tensor_ids().map(|tensor| groups.find(tensor)).collect(),
+        is_static: groups.root.iter().map(|facts| facts.is_static).collect(),
+        is_pinned: groups.root.iter().map(|facts| facts.is_pinned).collect(),
+        bytes: groups.root.iter().map(|facts| facts.bytes).collect(),
+    }
+}
+
+/// Pairs of an input and the output that may take its place, in the order in which they are tried.
+pub(crate) fn in_place_pairs(op: &Op) -> Vec<(TensorId, TensorId)> {
+    match &op.in_place {
+        InPlace::No => Vec::new(),
+        InPlace::AnyInput => op.outputs.first().map_or_else(Vec::new, |&output| op.inputs.iter().map(|&input| (input, output)).collect()),
+        InPlace::Pairs(pairs) => pairs.clone(),
+    }
 }
 
 /// Tensors whose op reads only weights, constants and other such tensors: computed once, then static.
@@ -146,22 +190,15 @@ fn join_views(graph: &Graph, schedule: &Schedule, groups: &mut Groups) -> Vec<Jo
     joins
 }
 
-fn join_in_place(graph: &Graph, schedule: &Schedule, groups: &mut Groups, joins: &mut Vec<Join>) {
+fn join_in_place(graph: &Graph, schedule: &Schedule, groups: &mut Groups, joins: &mut Vec<Join>, may_take: &dyn Fn(OpId, TensorId) -> bool) {
     for &id in schedule.order() {
-        let op = graph.op(id);
         let step = schedule.step_of(id);
-        let pairs: Vec<(TensorId, TensorId)> = match &op.in_place {
-            InPlace::No => continue,
-            InPlace::AnyInput => {
-                op.outputs.first().map(|&output| op.inputs.iter().map(move |&input| (input, output))).into_iter().flatten().collect()
-            }
-            InPlace::Pairs(pairs) => pairs.clone(),
-        };
+        let pairs = in_place_pairs(graph.op(id));
         // Outputs of this op that have a place already; an input's storage is given away once.
         let mut taken: Vec<TensorId> = Vec::new();
         for (input, output) in pairs {
             let is_gone = taken.iter().any(|&other| other == output || groups.find(other) == groups.find(input));
-            if !is_gone && groups.may_overwrite(graph, input, output, step) && groups.join(input, output) {
+            if !is_gone && groups.may_overwrite(graph, input, output, step) && may_take(id, input) && groups.join(input, output) {
                 taken.push(output);
                 joins.push(Join { op: id, input, output, kind: JoinKind::InPlace });
             }

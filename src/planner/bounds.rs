@@ -15,6 +15,7 @@
 //! ```
 
 use crate::ids::BufferId;
+use crate::kept_apart::KeptApart;
 use crate::problem::Problem;
 use crate::rigid::Piece;
 
@@ -23,21 +24,34 @@ use crate::rigid::Piece;
 pub struct LowerBound {
     /// The bound; 0 without buffers.
     pub bytes: u64,
-    /// The first step that forces it.
+    /// The first step that forces it; where a clique of buffers that are kept apart does, the step of the peak.
     pub step: u64,
-    /// The buffers live at that step, by id; without rules beyond sizes and lifetimes, their sizes add up to the bound.
+    /// The buffers live at that step, or those of the clique, by id; without rules beyond sizes and lifetimes, their
+    /// sizes add up to the bound.
     pub buffers: Vec<BufferId>,
 }
 
-/// The largest sum of sizes live at one step, or what fixed and reserved bytes make of it ([`bound_bytes`]).
+/// The largest sum of sizes live at one step, or what fixed and reserved bytes make of it ([`bound_bytes`]); where
+/// buffers are kept apart, that of a clique if it is larger.
 #[must_use]
 pub fn lower_bound(problem: &Problem) -> LowerBound {
     let (bytes, step) = bound_bytes(problem);
+    if let Some(clique) = problem.kept_apart().map(KeptApart::clique).filter(|clique| clique.bytes > bytes) {
+        return LowerBound { bytes: clique.bytes, step, buffers: clique.buffers.clone() };
+    }
     let buffers = problem.ids().filter(|&id| problem.buffer(id).lifetime.contains(step)).collect();
     LowerBound { bytes, step, buffers }
 }
 
-/// What no plan of `problem` can go below, and the first step that forces it; `(0, 0)` without buffers.
+/// The bytes of [`lower_bound`], without its buffers. Time O(n log n).
+#[must_use]
+pub fn lower_bound_bytes(problem: &Problem) -> u64 {
+    let clique_bytes = problem.kept_apart().map_or(0, |kept_apart| kept_apart.clique().bytes);
+    bound_bytes(problem).0.max(clique_bytes)
+}
+
+/// What no plan of `problem` can go below, kept-apart pairs aside, and the first step that forces it; `(0, 0)` without
+/// buffers.
 ///
 /// Without rules beyond sizes and lifetimes that is the peak. Otherwise: at each step, what must be kept and is not
 /// fixed has to find room in the bytes that are neither reserved nor fixed, so the arena reaches at least as far as

@@ -93,6 +93,18 @@ pub enum Violation {
         /// Where the other one is.
         offset_b: u64,
     },
+    /// Two buffers that are kept apart share bytes, though never at one step: the plan orders ops that the graph does not.
+    #[error("buffers {a} and {b} share bytes {from_byte} to {to_byte} one after the other, but nothing in the graph orders their ops")]
+    KeptApart {
+        /// The one with the smaller id.
+        a: BufferId,
+        /// The one with the larger id.
+        b: BufferId,
+        /// First byte that both hold.
+        from_byte: u64,
+        /// One past the last such byte.
+        to_byte: u64,
+    },
     /// A buffer reaches into the next slot.
     #[error("buffer {buffer} of {bytes} bytes is in slot {slot}, which has {slot_bytes} bytes before the next slot begins")]
     SlotTooSmall {
@@ -180,7 +192,7 @@ impl Violation {
     #[must_use]
     pub fn buffers(&self) -> Vec<BufferId> {
         match *self {
-            Self::Overlap { a, b, .. } | Self::SlotMismatch { a, b, .. } | Self::NotInPlace { a, b, .. } => vec![a, b],
+            Self::Overlap { a, b, .. } | Self::SlotMismatch { a, b, .. } | Self::NotInPlace { a, b, .. } | Self::KeptApart { a, b, .. } => vec![a, b],
             Self::ViewElsewhere { view, of, .. } => vec![view, of],
             Self::Misaligned { buffer, .. }
             | Self::OutsideArena { buffer, .. }
@@ -279,7 +291,22 @@ pub fn check(problem: &Problem, plan: &Plan) -> CheckReport {
         None => check_overlaps(problem, plan, &mut report),
         Some(constraints) => check_rules(problem, constraints, plan, &mut report),
     }
+    check_kept_apart(problem, plan, &mut report);
     report
+}
+
+/// Time O(pairs kept apart).
+fn check_kept_apart(problem: &Problem, plan: &Plan, report: &mut CheckReport) {
+    let Some(kept_apart) = problem.kept_apart() else { return };
+    let end = |id: BufferId| plan.offset(id).saturating_add(problem.buffer(id).bytes);
+    for a in problem.ids() {
+        for b in kept_apart.of(a).filter(|&b| b > a) {
+            let (from_byte, to_byte) = (plan.offset(a).max(plan.offset(b)), end(a).min(end(b)));
+            if from_byte < to_byte {
+                report.add(Violation::KeptApart { a, b, from_byte, to_byte });
+            }
+        }
+    }
 }
 
 fn check_places(problem: &Problem, plan: &Plan, report: &mut CheckReport) {

@@ -1,5 +1,7 @@
 //! Progress out, cancel in: how a long computation talks to whoever started it.
 
+use crate::plan::Plan;
+
 /// Something a computation wants to tell while it runs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Progress {
@@ -16,19 +18,26 @@ pub struct Progress {
 pub struct Control<'a> {
     should_stop: &'a (dyn Fn() -> bool + Sync),
     report: &'a (dyn Fn(Progress) + Sync),
+    improved: Option<&'a (dyn Fn(Plan) + Sync)>,
 }
 
 impl<'a> Control<'a> {
     /// A control that asks `should_stop` at bounded intervals and hands progress to `report`.
     #[must_use]
     pub fn new(should_stop: &'a (dyn Fn() -> bool + Sync), report: &'a (dyn Fn(Progress) + Sync)) -> Self {
-        Self { should_stop, report }
+        Self { should_stop, report, improved: None }
     }
 
     /// A control that never stops and drops all progress.
     #[must_use]
     pub fn unattended() -> Control<'static> {
-        Control { should_stop: &|| false, report: &|_| () }
+        Control { should_stop: &|| false, report: &|_| (), improved: None }
+    }
+
+    /// The same control, which also hands every better plan to `improved` as it is found, unchecked.
+    #[must_use]
+    pub fn with_plans(self, improved: &'a (dyn Fn(Plan) + Sync)) -> Self {
+        Self { improved: Some(improved), ..self }
     }
 
     /// Whether the caller wants the best result so far, now.
@@ -40,6 +49,13 @@ impl<'a> Control<'a> {
     /// Tells the caller how far the computation is.
     pub fn report(&self, progress: Progress) {
         (self.report)(progress);
+    }
+
+    /// Hands a better plan to the caller, who may not want any; it is made only if needed.
+    pub fn improve(&self, plan: impl FnOnce() -> Plan) {
+        if let Some(improved) = self.improved {
+            improved(plan());
+        }
     }
 }
 

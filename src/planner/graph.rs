@@ -398,7 +398,7 @@ impl Graph {
     }
 
     /// All op ids in file order.
-    pub fn op_ids(&self) -> impl ExactSizeIterator<Item = OpId> + use<> {
+    pub fn op_ids(&self) -> impl ExactSizeIterator<Item = OpId> + DoubleEndedIterator + use<> {
         (0..self.ops.len()).map(OpId::new)
     }
 }

@@ -5,7 +5,8 @@
 //! degree of a buffer is (starts before its end) − (ends up to its start) − 1; neighbours come from an interval
 //! index; the largest clique is the largest number of buffers live at one step, because intervals that meet
 //! pairwise share a step (Helly).
-//! Guarantee: exact; edges are never stored.
+//! Pairs that are kept apart for another reason ([`crate::kept_apart`]) are edges too; then it is a general graph.
+//! Guarantee: exact; edges between buffers live together are never stored.
 //! Time O(n log n) to build, O(log n) for a degree, O(k log n) for k neighbours; space O(n).
 //! Source: Golumbic, "Algorithmic Graph Theory and Perfect Graphs", chapter 8 (ISBN 978-0-444-51530-8).
 //!
@@ -20,6 +21,7 @@ use petgraph::graph::{NodeIndex, UnGraph};
 
 use crate::ids::BufferId;
 use crate::interval_index::IntervalIndex;
+use crate::kept_apart::KeptApart;
 use crate::lifetimes::Lifetime;
 use crate::problem::Problem;
 
@@ -30,6 +32,7 @@ pub struct Interference {
     starts: Vec<u64>,
     ends: Vec<u64>,
     index: IntervalIndex,
+    kept_apart: Option<KeptApart>,
 }
 
 impl Interference {
@@ -38,7 +41,7 @@ impl Interference {
     pub fn new(problem: &Problem) -> Self {
         let lifetimes: Vec<Lifetime> = problem.buffers().iter().map(|buffer| buffer.lifetime).collect();
         let (starts, ends) = sorted_ends(problem);
-        Self { lifetimes, starts, ends, index: IntervalIndex::full(problem) }
+        Self { lifetimes, starts, ends, index: IntervalIndex::full(problem), kept_apart: problem.kept_apart().cloned() }
     }
 
     /// How many buffers there are.
@@ -47,10 +50,11 @@ impl Interference {
         self.lifetimes.len()
     }
 
-    /// How many pairs of buffers are live together. Time O(n log n).
+    /// How many pairs of buffers are live together or kept apart. Time O(n log n).
     #[must_use]
     pub fn n_conflicts(&self) -> u64 {
-        live_before_each_start(&self.starts, &self.ends).map(|(n_live, _)| n_live as u64).sum()
+        let n_apart = self.kept_apart.as_ref().map_or(0, KeptApart::n_pairs);
+        live_before_each_start(&self.starts, &self.ends).map(|(n_live, _)| n_live as u64).sum::<u64>() + n_apart
     }
 
     /// Conflicts over all pairs, from 0 to 1; 0 with fewer than two buffers.
@@ -60,22 +64,24 @@ impl Interference {
         if n < 2.0 { 0.0 } else { self.n_conflicts() as f64 / (n * (n - 1.0) / 2.0) }
     }
 
-    /// How many buffers are live together with `buffer`. Time O(log n).
+    /// How many buffers are live together with `buffer` or kept apart from it. Time O(log n), O(n / 64) for the latter.
     #[must_use]
     pub fn degree(&self, buffer: BufferId) -> u64 {
         let lifetime = self.lifetimes[buffer.index()];
         let n_started = self.starts.partition_point(|&start| start < lifetime.end);
         let n_ended = self.ends.partition_point(|&end| end <= lifetime.start);
-        (n_started - n_ended - 1) as u64
+        let n_apart = self.kept_apart.as_ref().map_or(0, |kept_apart| kept_apart.of(buffer).count());
+        (n_started - n_ended - 1 + n_apart) as u64
     }
 
-    /// The buffers live together with `buffer`, by id. Time O(k log n) for k of them.
+    /// The buffers live together with `buffer` or kept apart from it, by id. Time O(k log n) for k of them.
     #[must_use]
     pub fn neighbours(&self, buffer: BufferId) -> Vec<BufferId> {
         self.neighbours_limited(buffer, usize::MAX)
     }
 
-    /// At most `max` of the buffers live together with `buffer`, those that start first, by id.
+    /// At most `max` of the neighbours of `buffer`, by id: those live together with it that start first, then those
+    /// kept apart from it.
     #[must_use]
     pub fn neighbours_limited(&self, buffer: BufferId, max: usize) -> Vec<BufferId> {
         let mut found = Vec::new();
@@ -85,6 +91,9 @@ impl Interference {
             }
             found.len() < max
         });
+        if let Some(kept_apart) = &self.kept_apart {
+            found.extend(kept_apart.of(buffer).take(max - found.len()));
+        }
         found.sort_unstable();
         found
     }
@@ -103,7 +112,8 @@ impl Interference {
 
     /// The most buffers live at one step, and the first step at which they are; `(0, 0)` without buffers.
     ///
-    /// That is the size of the largest clique, and the fewest slots that any slot plan can use.
+    /// That is the size of the largest clique, and the fewest slots that any slot plan can use; where buffers are kept
+    /// apart there may be larger cliques, and it is a lower bound of both.
     #[must_use]
     pub fn largest_clique(&self) -> (usize, u64) {
         let larger = |best: (usize, u64), (n_live, step): (usize, u64)| if n_live + 1 > best.0 { (n_live + 1, step) } else { best };
@@ -111,11 +121,12 @@ impl Interference {
     }
 }
 
-/// How many pairs of buffers are live together, without building the rest. Time O(n log n).
+/// How many pairs of buffers are live together or kept apart, without building the rest. Time O(n log n).
 #[must_use]
 pub fn n_conflicts(problem: &Problem) -> u64 {
     let (starts, ends) = sorted_ends(problem);
-    live_before_each_start(&starts, &ends).map(|(n_live, _)| n_live as u64).sum()
+    let n_apart = problem.kept_apart().map_or(0, KeptApart::n_pairs);
+    live_before_each_start(&starts, &ends).map(|(n_live, _)| n_live as u64).sum::<u64>() + n_apart
 }
 
 fn sorted_ends(problem: &Problem) -> (Vec<u64>, Vec<u64>) {

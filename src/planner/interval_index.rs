@@ -82,6 +82,11 @@ impl IntervalIndex {
         }
     }
 
+    /// Whether a buffer was inserted.
+    pub(crate) fn contains(&self, id: BufferId) -> bool {
+        self.ends[self.position[id.index()] as usize] > 0
+    }
+
     /// Calls `visit` for every inserted buffer that shares a step with `during`, in order of (start, id), until it
     /// returns `false`.
     pub(crate) fn visit_live(&self, during: Lifetime, mut visit: impl FnMut(BufferId) -> bool) {

@@ -24,6 +24,7 @@ use crate::ids::{BufferId, PoolId};
 use crate::plan::Plan;
 use crate::prepare::GraphContext;
 use crate::problem::Problem;
+use crate::rigid::Body;
 use crate::solve::packing::Packing;
 use crate::solve::{AUTO, SolveError, SolveOptions, solve};
 use crate::units::Align;
@@ -183,12 +184,15 @@ fn place_around(problem: &Problem, offers: &[(usize, u64)]) -> Plan {
     Plan::from_offsets(KEEP, problem, packing.into_offsets(problem.n_buffers()))
 }
 
-/// Withdraws offers of bodies that live together with something above the capacity: the `count` smallest, or all if
+/// Withdraws offers of bodies that conflict with something above the capacity: the `count` smallest, or all if
 /// there are none.
 fn give_up_places(problem: &Problem, plan: &Plan, capacity: u64, count: usize, offers: &mut Vec<(usize, u64)>) {
     let bodies = problem.bodies();
     let outside: Vec<_> = bodies.iter().filter(|body| plan.offset(body.root).saturating_add(body.bytes) > capacity).collect();
-    let is_in_the_way = |index: usize| outside.iter().any(|other| other.lifetime.overlaps(bodies.get(index).lifetime));
+    let meets = |one: &Body, two: &Body| {
+        one.lifetime.overlaps(two.lifetime) || problem.kept_apart().is_some_and(|kept_apart| kept_apart.has(one.root, two.root))
+    };
+    let is_in_the_way = |index: usize| outside.iter().any(|other| meets(other, bodies.get(index)));
     let n_before = offers.len();
     let mut left = count;
     // Offers are sorted, larger first, so the last ones have the fewest bytes.
@@ -234,8 +238,11 @@ fn report(problem: &Problem, plan: &Plan, old: &[OldBuffer], matched: &Matched) 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::check::check;
+    use crate::kept_apart::KeptApart;
     use crate::lifetimes::Lifetime;
     use crate::testing::random_problem;
 
@@ -285,6 +292,24 @@ mod tests {
             assert!(check(&after, &again).is_valid(), "seed {seed}");
             let n = report.n_kept + (report.moved.len() + report.resized.len() + report.appeared.len()) as u64;
             assert_eq!((n, report.vanished.len()), (after.n_buffers() as u64, 0), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn buffers_that_are_kept_apart_stay_apart() {
+        for seed in 0..150 {
+            let before = random_problem(seed, 30);
+            let plan = solve(AUTO, &before, None, &SolveOptions::default(), &Control::unattended()).expect("a plan");
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let n = before.n_buffers();
+            let pairs: Vec<_> = (0..2 * n).map(|_| (BufferId::new(rng.usize(0..n)), BufferId::new(rng.usize(0..n)))).collect();
+            let kept_apart = KeptApart::new(&before, pairs);
+            let after = before.clone().with_kept_apart(Arc::new(kept_apart));
+            let capacity = (seed % 2 == 0).then(|| crate::bounds::lower_bound_bytes(&after) * 11 / 10);
+            let (again, _) = keep(&after.clone().with_capacity(capacity), &old_of(&before, &plan));
+            assert_eq!(check(&after, &again).violations, [], "seed {seed}");
+            let (same, report) = keep(&after, &old_of(&after, &again));
+            assert_eq!((same.offsets, report.n_kept), (again.offsets, n as u64), "seed {seed}");
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::constraints::{ConstraintError, Constraints, FeatureSet, Pool};
 use crate::ids::BufferId;
+use crate::kept_apart::KeptApart;
 use crate::lifetimes::Lifetime;
 use crate::rigid::{Bodies, Piece, check_pins, check_tables};
 use crate::units::Align;
@@ -47,6 +49,14 @@ pub enum ProblemError {
         /// Its size.
         size_bytes: u64,
     },
+    /// A parallel plan needs to know for every pair of ops which comes first.
+    #[error("{n_ops} ops are more than the {max_ops} for which parallel plans are made; plan it without --parallel")]
+    TooManyOps {
+        /// How many ops the graph has.
+        n_ops: usize,
+        /// For how many there is room.
+        max_ops: usize,
+    },
     /// More buffers than ids.
     #[error("{n_buffers} buffers are more than the {} that can be planned", u32::MAX)]
     TooMany {
@@ -66,6 +76,7 @@ pub struct Problem {
     buffers: Vec<Buffer>,
     align: Align,
     capacity_bytes: Option<u64>,
+    kept_apart: Option<Arc<KeptApart>>,
     extras: Option<Box<Extras>>,
 }
 
@@ -106,7 +117,7 @@ impl Problem {
             total = sum;
             buffers.push(Buffer { size_bytes, bytes, lifetime });
         }
-        Ok(Self { buffers, align, capacity_bytes: None, extras: None })
+        Ok(Self { buffers, align, capacity_bytes: None, kept_apart: None, extras: None })
     }
 
     /// The same problem with a limit on the arena.
@@ -124,6 +135,9 @@ impl Problem {
     ///
     /// # Errors
     /// The first rule that contradicts the buffers or another rule.
+    ///
+    /// # Panics
+    /// If pairs of buffers are kept apart: such a problem comes from a graph, and graphs have no rules.
     pub fn with_constraints(mut self, mut constraints: Constraints) -> Result<Self, ProblemError> {
         let families = check_tables(&self.buffers, &constraints)?;
         if let [pool] = constraints.pools.as_slice() {
@@ -149,6 +163,7 @@ impl Problem {
         }
         self.extras = None;
         if constraints.features() != FeatureSet::NONE {
+            assert!(self.kept_apart.is_none(), "a problem has rules or pairs that are kept apart, not both");
             let bodies = Bodies::new(&self.buffers, self.align, &constraints, &exact, families)?;
             check_pins(&bodies, &constraints)?;
             self.extras = Some(Box::new(Extras { constraints, exact, bodies }));
@@ -202,6 +217,24 @@ impl Problem {
     #[must_use]
     pub fn is_exact(&self, id: BufferId) -> bool {
         self.extras.as_ref().is_some_and(|extras| extras.exact.contains(&id))
+    }
+
+    /// The same problem with pairs of buffers that may not share memory although they are never live together.
+    ///
+    /// # Panics
+    /// If there are rules beyond sizes and lifetimes, or the pairs are those of another problem.
+    #[must_use]
+    pub fn with_kept_apart(mut self, kept_apart: Arc<KeptApart>) -> Self {
+        assert_eq!(kept_apart.n_buffers(), self.buffers.len(), "the pairs are those of this problem");
+        assert!(self.extras.is_none(), "a problem has rules or pairs that are kept apart, not both");
+        self.kept_apart = Some(kept_apart);
+        self
+    }
+
+    /// Pairs that may not share memory although they are never live together; `None` where lifetimes decide alone.
+    #[must_use]
+    pub fn kept_apart(&self) -> Option<&KeptApart> {
+        self.kept_apart.as_deref()
     }
 
     /// The buffers, by id.

@@ -1,7 +1,7 @@
 //! The order in which ops run: the file's own if it is topological, else a stable topological order.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use petgraph::Direction;
 use petgraph::graph::NodeIndex;
@@ -41,6 +41,49 @@ impl Schedule {
         }
         assert_eq!(order.len(), missing.len(), "Graph::new refuses cycles");
         Self::from_order(order)
+    }
+
+    /// A schedule that runs the ops in `order`; `None` unless that names every op once, after what it reads.
+    ///
+    /// Time O(ops + reads).
+    #[must_use]
+    pub fn in_order(graph: &Graph, order: Vec<OpId>) -> Option<Self> {
+        let mut step_of = vec![usize::MAX; graph.ops().len()];
+        for (step, op) in order.iter().enumerate() {
+            let slot = step_of.get_mut(op.index())?;
+            if *slot != usize::MAX {
+                return None;
+            }
+            *slot = step;
+        }
+        let follows = |op: OpId| {
+            let sources = graph.op(op).inputs.iter().filter_map(|&input| graph.producer(input));
+            sources.into_iter().all(|source| step_of[source.index()] < step_of[op.index()])
+        };
+        (order.len() == step_of.len() && order.iter().all(|&op| follows(op))).then(|| Self::from_order(order))
+    }
+
+    /// A schedule from the names of its ops, as a plan file lists them; `None` if they give no order of this graph.
+    ///
+    /// Where several ops have one name, the first of them that has all it reads is meant.
+    /// Time O((ops + reads) · ops of one name).
+    #[must_use]
+    pub fn from_names(graph: &Graph, names: &[String]) -> Option<Self> {
+        let mut named: HashMap<&str, Vec<OpId>> = HashMap::new();
+        for id in graph.op_ids().rev() {
+            named.entry(&graph.op(id).name).or_default().push(id);
+        }
+        let mut is_done = vec![false; graph.ops().len()];
+        let mut order = Vec::with_capacity(names.len());
+        for name in names {
+            let waiting = named.get_mut(name.as_str())?;
+            let is_ready = |op: OpId| graph.op(op).inputs.iter().all(|&input| graph.producer(input).is_none_or(|source| is_done[source.index()]));
+            let at = waiting.iter().rposition(|&op| is_ready(op))?;
+            let op = waiting.remove(at);
+            is_done[op.index()] = true;
+            order.push(op);
+        }
+        Self::in_order(graph, order)
     }
 
     /// A schedule from an order that is known to be topological.
@@ -107,5 +150,20 @@ mod tests {
         let sorted = vec![ops[1].clone(), ops[2].clone(), ops[0].clone()];
         let graph = Graph::new(GraphParts { tensors, ops: sorted }).expect("a valid graph");
         assert!(Schedule::new(&graph).is_file_order());
+    }
+
+    #[test]
+    fn takes_only_orders_that_name_every_op_after_what_it_reads() {
+        let t = |name: &str, role| tensor(name, 4, role);
+        let tensors = vec![t("in", Role::GraphInput), t("a", Role::Activation), t("b", Role::Activation)];
+        let ids: Vec<TensorId> = (0..3).map(TensorId::new).collect();
+        let ops = vec![op("same", "Relu", &[ids[0]], &[ids[1]]), op("same", "Relu", &[ids[1]], &[ids[2]])];
+        let graph = Graph::new(GraphParts { tensors, ops }).expect("a valid graph");
+        let of = |order: &[u32]| Schedule::in_order(&graph, order.iter().map(|&op| OpId(op)).collect());
+        assert_eq!(of(&[0, 1]).map(|schedule| schedule.is_file_order()), Some(true));
+        assert!([&[1, 0][..], &[0], &[0, 0], &[0, 1, 2]].into_iter().all(|order| of(order).is_none()));
+        let names = |names: &[&str]| Schedule::from_names(&graph, &names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(names(&["same", "same"]).map(|schedule| schedule.order().to_vec()), Some(vec![OpId(0), OpId(1)]));
+        assert!(names(&["same"]).is_none() && names(&["same", "other"]).is_none());
     }
 }

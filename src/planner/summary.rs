@@ -1,6 +1,6 @@
 //! The numbers of one plan: what the command line prints and the status bar shows.
 
-use crate::bounds::{bound_bytes, peak_live_bytes};
+use crate::bounds::{lower_bound_bytes, peak_live_bytes};
 use crate::check::CheckReport;
 use crate::observed::observed_bytes;
 use crate::plan::{Plan, Status};
@@ -109,7 +109,7 @@ pub fn pool_summaries(problem: &Problem, plan: &Plan) -> Vec<PoolSummary> {
 pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summary {
     let problem = &prepared.problem;
     let (peak_live_bytes, peak_step) = peak_live_bytes(problem);
-    let lower_bound_bytes = bound_bytes(problem).0;
+    let lower_bound_bytes = lower_bound_bytes(problem);
     let valid = report.is_valid();
     let pools = pool_summaries(problem, plan);
     let unknown_tensors = prepared.n_unknown();

@@ -112,7 +112,7 @@ pub fn workload_of(source: Source) -> Arc<Workload> {
 /// A graph, prepared.
 #[must_use]
 pub fn prepare_graph(graph: Graph, align: Align, alias: AliasSettings) -> Prepared {
-    let settings = PrepareSettings { align, alias, capacity_bytes: None, subgraphs: true };
+    let settings = PrepareSettings { align, alias, ..PrepareSettings::default() };
     prepare(&workload_of(Source::Graph(Arc::new(graph))), settings).expect("the sizes of a graph add up")
 }
 

@@ -1,8 +1,11 @@
 //! The command line as a user meets it: the built program, real files, exit codes.
 
+mod orders;
 mod plan_files;
 mod program;
+mod reasons;
 mod reports;
+mod runs;
 mod samples;
 mod traces;
 mod usage;

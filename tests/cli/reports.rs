@@ -41,6 +41,12 @@ fn the_keys_of_a_plan_report_are_stable_and_in_order() {
         "align",
         "plan_seconds",
         "warnings",
+        "order",
+        "order_is_lowest",
+        "parallel",
+        "added_edges",
+        "longest_chain_ops",
+        "longest_chain_ops_with_added",
     ];
     assert_eq!(keys_in_order(&report.stdout), promised);
 }

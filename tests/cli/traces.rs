@@ -53,8 +53,8 @@ fn a_size_asked_about_is_answered_for_the_peak_and_the_end() {
 
 #[test]
 fn another_device_is_chosen_by_its_number() {
-    assert_eq!(inspected(&[FIELDS, "--device", "1"])["trace"]["device"], json!("cuda:1"));
-    let refused = run(&["inspect", FIELDS, "--device", "5"]);
+    assert_eq!(inspected(&[FIELDS, "--trace-device", "1"])["trace"]["device"], json!("cuda:1"));
+    let refused = run(&["inspect", FIELDS, "--trace-device", "5"]);
     assert!(refused.code == 1 && refused.stderr.contains("no device 5"), "{}", refused.stderr);
 }
 

@@ -18,6 +18,9 @@ fn wrong_usage_exits_with_2_and_says_why() {
         (&["plan", &model, "--io", "both"], "both"),
         (&["plan", &model, "--time-limit", "-3"], "-3"),
         (&["plan", &model, "--nonsense"], "--nonsense"),
+        (&["plan", &model, "--order", "best"], "min-peak"),
+        (&["plan", &model, "--parallel", "paths=0"], "--parallel"),
+        (&["diff", &model], "<NEW>"),
         (&["plan", &model, &model], "unexpected argument"),
         (&["check", &model], "<PLAN>"),
         (&["export", &model], "--output"),
@@ -37,7 +40,9 @@ fn wrong_usage_exits_with_2_and_says_why() {
 fn help_and_version_are_no_failure() {
     let help = run(&["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (0, ""));
-    for command in ["plan", "compare", "bench", "check", "inspect", "render", "export", "generate"] {
+    for command in
+        ["plan", "compare", "bench", "check", "inspect", "orders", "explain", "diff", "render", "export", "sweep", "generate", "run", "devices"]
+    {
         assert!(help.stdout.contains(command), "{command} is missing from {}", help.stdout);
         assert_eq!(run(&[command, "--help"]).code, 0);
     }

@@ -29,7 +29,7 @@ fn named<'w>(workload: &'w Workload, name: &str) -> &'w Tensor {
 
 fn with_bodies(workload: &Arc<Workload>, subgraphs: bool) -> Prepared {
     let alias = AliasSettings { in_place: true, io: Io::Static };
-    prepare(workload, PrepareSettings { align: Align::ONE, alias, capacity_bytes: None, subgraphs }).expect("a problem that adds up")
+    prepare(workload, PrepareSettings { align: Align::ONE, alias, subgraphs, ..PrepareSettings::default() }).expect("a problem that adds up")
 }
 
 #[test]

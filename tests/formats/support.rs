@@ -85,8 +85,8 @@ pub(crate) fn trace(workload: &Workload) -> &Trace {
 
 /// The problem with alignment 1.
 pub(crate) fn prepared(workload: &Arc<Workload>, in_place: bool, io: Io) -> Prepared {
-    prepare(workload, PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, capacity_bytes: None, subgraphs: false })
-        .expect("a problem that adds up")
+    let settings = PrepareSettings { align: Align::ONE, alias: AliasSettings { in_place, io }, subgraphs: false, ..PrepareSettings::default() };
+    prepare(workload, settings).expect("a problem that adds up")
 }
 
 /// Buffers, naive total and peak; the peak by a sweep of its own, beside the planner's.

@@ -43,8 +43,12 @@ fn model(name: &str) -> Arc<Workload> {
 }
 
 fn prepared(workload: &Arc<Workload>, align: u64, in_place: bool, io: Io) -> Prepared {
-    let settings =
-        PrepareSettings { align: Align::new(align).expect("not zero"), alias: AliasSettings { in_place, io }, capacity_bytes: None, subgraphs: true };
+    let settings = PrepareSettings {
+        align: Align::new(align).expect("not zero"),
+        alias: AliasSettings { in_place, io },
+        subgraphs: true,
+        ..PrepareSettings::default()
+    };
     prepare(workload, settings).expect("a problem that adds up")
 }
 

@@ -75,6 +75,34 @@ fn formats_know_only_the_planner() {
 }
 
 #[test]
+fn devices_know_only_the_planner() {
+    let packages = dependencies("arenascope-gpu");
+    assert_eq!(ours(&packages), ["planner"]);
+    assert_eq!(lists_any(&packages, &["egui", "eframe", "clap", "anyhow"]), [""; 0]);
+}
+
+#[test]
+fn only_devices_know_the_driver() {
+    for package in ["arenascope-planner", "arenascope-formats"] {
+        assert_eq!(lists_any(&dependencies(package), &["cudarc"]), [""; 0], "{package}");
+    }
+    let entries = std::fs::read_dir(root().join("src")).expect("src is part of the repository");
+    let own =
+        entries.map(|entry| entry.expect("src can be listed").path()).filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    for file in own.chain(files(&root().join("src/planner"), "rs")).chain(files(&root().join("src/formats"), "rs")) {
+        assert!(!text(&file).contains("cudarc") && !text(&file).contains("libloading"), "{} knows the driver", file.display());
+    }
+}
+
+#[test]
+fn unsafe_is_allowed_where_a_driver_is_and_nowhere_else() {
+    let allows = |manifest: &Path| text(manifest).contains("unsafe_code = \"allow\"");
+    let manifests: Vec<PathBuf> = files(&root().join("src"), "toml").into_iter().chain(files(&root().join("tests"), "toml")).collect();
+    let allowed: Vec<&PathBuf> = manifests.iter().filter(|manifest| allows(manifest)).collect();
+    assert_eq!(allowed, [&root().join("src/gpu/Cargo.toml"), &root().join("tests/fake-cuda/Cargo.toml")]);
+}
+
+#[test]
 fn the_window_knows_planner_and_formats() {
     let packages = dependencies("arenascope-app");
     assert_eq!(ours(&packages), ["formats", "planner"]);

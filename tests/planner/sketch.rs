@@ -1,6 +1,7 @@
 //! Graphs written down in a few lines, and the calls that every test makes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arenascope_planner::alias::{AliasSettings, Io, Storage};
 use arenascope_planner::check::check;
@@ -8,11 +9,12 @@ use arenascope_planner::control::Control;
 use arenascope_planner::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
 use arenascope_planner::ids::{BufferId, TensorId};
 use arenascope_planner::plan::Plan;
-use arenascope_planner::prepare::{GraphContext, Prepared};
+use arenascope_planner::prepare::{GraphContext, PrepareSettings, Prepared, prepare};
 use arenascope_planner::problem::Problem;
 use arenascope_planner::solve::{SolveOptions, solve};
-use arenascope_planner::testing::prepare_graph;
+use arenascope_planner::testing::{prepare_graph, workload_of};
 use arenascope_planner::units::Align;
+use arenascope_planner::workload::Source;
 
 pub(crate) const MIB: u64 = 1 << 20;
 
@@ -75,6 +77,12 @@ impl Sketch {
     /// The graph, prepared with an alignment of 1.
     pub(crate) fn prepare(&self, alias: AliasSettings) -> Prepared {
         prepare_graph(Graph::new(self.parts.clone()).expect("a valid sketch"), Align::ONE, alias)
+    }
+
+    /// The graph, prepared with other settings.
+    pub(crate) fn prepare_with(&self, settings: PrepareSettings) -> Prepared {
+        let graph = Graph::new(self.parts.clone()).expect("a valid sketch");
+        prepare(&workload_of(Source::Graph(Arc::new(graph))), settings).expect("sizes that add up")
     }
 
     fn tensor(&mut self, name: &str, bytes: u64, role: Role) -> TensorId {

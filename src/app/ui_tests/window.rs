@@ -91,7 +91,7 @@ fn another_strategy_is_planned_in_the_background_and_shown() {
     let mut harness = opened("article_three_tensors.json", ThemeKind::Dark);
     harness.get_by_label("Strategy").click();
     harness.run_steps(3);
-    harness.get_by_label("slots-by-birth").click();
+    harness.get_by_label("slots-by-birth").click_accesskit();
     harness.run_steps(4);
     let plan = planned(&harness);
     assert_eq!((plan.plan.strategy.as_str(), plan.summary.slots), ("slots-by-birth", Some(2)));

@@ -31,7 +31,8 @@ pub fn legend_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let ends = (ctx.colour_by == ColourBy::Size)
         .then(|| (text_of(format!("≤{}", text::bytes(RAMP_FLOOR_BYTES))), text_of(text::bytes(ctx.planned.model.largest_bytes))));
     let ramp = ends.as_ref().map_or(0.0, |(low, high)| low.size().x + high.size().x + RAMP + 30.0);
-    let shows_holes = !ctx.show_before && !(ctx.slot_lanes && ctx.planned.plan.slots.is_some());
+    let shows_lanes = ctx.slot_lanes && ctx.planned.plan.slots.is_some();
+    let shows_holes = !(ctx.show_before || shows_lanes);
     let holes = if shows_holes { 58.0 } else { 0.0 };
     let width = ramp + galleys.iter().map(|galley| galley.size().x + 28.0).sum::<f32>() + holes;
     // The facts at the left keep at least this much room.

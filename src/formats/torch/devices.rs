@@ -32,6 +32,7 @@ pub(super) fn choose(reading: &Reading<'_>, devices: &[Device]) -> Result<(i64, 
     let number = best.map_or(0, |device| device.number);
     let used = devices.iter().filter(|device| device.n_events > 0 || device.bytes > 0).count();
     let name = best.map_or("", |device| &device.name);
-    let warning = (used > 1).then(|| Warning::general(format!("several devices: {}; {name} is read, choose another with --device N", listed())));
+    let warning =
+        (used > 1).then(|| Warning::general(format!("several devices: {}; {name} is read, choose another with --trace-device N", listed())));
     Ok((number, warning))
 }

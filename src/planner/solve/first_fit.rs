@@ -15,7 +15,9 @@
 //!      1 |AAA.CC.     because the whole of it is free
 //! ```
 
+use super::greedy_size::Filling;
 use super::{Request, SolveError, Strategy, StrategyKind, packing};
+use crate::ids::BufferId;
 use crate::plan::Plan;
 use crate::problem::Problem;
 
@@ -34,6 +36,9 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
     if problem.constraints().is_some() {
         return packing::in_order(request, STRATEGY.name, |body| (body.lifetime.start, std::cmp::Reverse(body.bytes)));
+    }
+    if problem.kept_apart().is_some() {
+        return fill_by_birth(request);
     }
     let mut offsets = vec![0; problem.n_buffers()];
     let mut live: Vec<Placed> = Vec::new();
@@ -55,6 +60,16 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         offsets[index] = offset;
     }
     Ok(Plan::from_offsets(STRATEGY.name, problem, offsets))
+}
+
+/// The same where buffers are kept apart: those placed before may be in the way although they are dead.
+fn fill_by_birth(request: &Request<'_>) -> Result<Plan, SolveError> {
+    let mut filling = Filling::new(request.problem);
+    for (turn, index) in by_birth(request.problem).into_iter().enumerate() {
+        request.keep_going(turn)?;
+        filling.place_lowest(BufferId::new(index));
+    }
+    Ok(Plan::from_offsets(STRATEGY.name, request.problem, filling.offsets))
 }
 
 /// A live buffer; the list is sorted by `begin` and its ranges are disjoint.

@@ -92,6 +92,10 @@ impl<'a> Filling<'a> {
             obstacles.push((begin, begin + problem.buffer(other).bytes));
             true
         });
+        if let Some(kept_apart) = problem.kept_apart() {
+            let placed = kept_apart.of(id).filter(|&other| index.contains(other));
+            obstacles.extend(placed.map(|other| (offsets[other.index()], offsets[other.index()] + problem.buffer(other).bytes)));
+        }
         let offset = find_gap(obstacles, buffer.bytes);
         self.place_at(id, offset);
         offset + buffer.bytes

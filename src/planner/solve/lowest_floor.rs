@@ -24,6 +24,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::apart_floor;
 use super::orders::Orders;
 use super::sections::{Part, parts};
 use super::skyline::Skyline;
@@ -55,6 +56,9 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
     if problem.constraints().is_some() {
         return packing::lowest_first(request, STRATEGY.name);
+    }
+    if problem.kept_apart().is_some() {
+        return apart_floor::plan(STRATEGY.name, request);
     }
     let mut offsets = vec![0; problem.n_buffers()];
     let mut note = None;

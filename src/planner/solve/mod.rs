@@ -2,11 +2,13 @@
 //!
 //! A strategy gets a [`Problem`] (and the graph, if there is one) and gives a [`Plan`]; none of them checks itself.
 
+mod apart_floor;
 mod article_printed;
 mod auto;
 mod best_fit_decreasing;
 mod boxing;
 mod boxing_jobs;
+pub mod exact;
 mod executorch_greedy;
 mod first_fit;
 mod greedy_breadth;
@@ -33,7 +35,7 @@ mod tflite_arena;
 
 use std::sync::OnceLock;
 
-use crate::bounds::bound_bytes;
+use crate::bounds::lower_bound_bytes;
 use crate::constraints::{Feature, FeatureSet};
 use crate::control::Control;
 use crate::interference::n_conflicts;
@@ -83,17 +85,19 @@ pub enum Share {
 /// What a caller may choose besides the strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct SolveOptions {
-    /// Seed of strategies that draw random numbers: `hill-climb` and `boxing`.
+    /// Seed of strategies that draw random numbers: `exact`, `hill-climb` and `boxing`.
     pub seed: u64,
     /// How many threads may be used, at least 1; the plan does not depend on it.
     pub threads: usize,
     /// Which free slots `refcount` may take.
     pub share: Share,
+    /// How many decisions `exact` may try; `None` for its own limit. The same number gives the same plan.
+    pub max_nodes: Option<u64>,
 }
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        Self { seed: 0, threads: 1, share: Share::Any }
+        Self { seed: 0, threads: 1, share: Share::Any, max_nodes: None }
     }
 }
 
@@ -124,15 +128,19 @@ pub enum SolveError {
 /// The name that stands for the best of all safe strategies.
 pub const AUTO: &str = "auto";
 
+/// The strategies that honour [`Problem::kept_apart`]; the others refuse such a problem.
+const KEEPS_APART: [&str; 5] = ["naive", "first-fit", "greedy-size", "slots-by-size", "lowest-floor"];
+
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
-    static STRATEGIES: [Strategy; 20] = [
+    static STRATEGIES: [Strategy; 21] = [
         naive::STRATEGY,
         first_fit::STRATEGY,
         greedy_size::STRATEGY,
         lowest_floor::STRATEGY,
         hot_core::STRATEGY,
+        exact::STRATEGY,
         best_fit_decreasing::STRATEGY,
         tflite_arena::STRATEGY,
         executorch_greedy::STRATEGY,
@@ -197,7 +205,7 @@ pub(crate) struct Request<'a> {
 
 impl<'a> Request<'a> {
     fn new(problem: &'a Problem, context: Option<&'a GraphContext>, options: &'a SolveOptions, control: &'a Control<'a>) -> Self {
-        Self { problem, context, options, control, bound_bytes: bound_bytes(problem).0, n_conflicts: OnceLock::new() }
+        Self { problem, context, options, control, bound_bytes: lower_bound_bytes(problem), n_conflicts: OnceLock::new() }
     }
 
     /// How many pairs of buffers are live together. Time O(n log n) for the first call.
@@ -215,12 +223,16 @@ impl<'a> Request<'a> {
         if let Some(feature) = self.problem.features().first_beyond(strategy.supports) {
             return Err(SolveError::Unsupported { strategy: strategy.name, because: feature.because() });
         }
+        if self.problem.kept_apart().is_some() && !KEEPS_APART.contains(&strategy.name) {
+            let because = "it decides by lifetimes alone, and here more buffers are kept apart (see --parallel)";
+            return Err(SolveError::Unsupported { strategy: strategy.name, because });
+        }
         let mut plan = if self.problem.features().has(Feature::Pools) {
             pools::run(self, strategy.name, &|request| request.run(strategy))?
         } else {
             (strategy.run)(self)?
         };
-        if strategy.is_safe && plan.arena_bytes == self.bound_bytes {
+        if strategy.is_safe && plan.status == Status::Feasible && plan.arena_bytes == self.bound_bytes {
             plan.status = Status::Optimal;
         }
         Ok(plan)

@@ -22,6 +22,7 @@ use super::{Request, SolveError};
 use crate::constraints::{Constraints, Feature, FeatureSet, Reserved};
 use crate::ids::BufferId;
 use crate::interval_index::IntervalIndex;
+use crate::kept_apart::KeptApart;
 use crate::metrics::live_curve;
 use crate::plan::Plan;
 use crate::problem::Problem;
@@ -37,6 +38,8 @@ const LOOK_BUDGET: u64 = 50_000_000;
 pub(crate) struct Packing<'a> {
     bodies: Cow<'a, Bodies>,
     reserved: &'a [Reserved],
+    /// Only without rules, so that every body is the buffer with its number.
+    kept_apart: Option<&'a KeptApart>,
     index: IntervalIndex,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
@@ -52,7 +55,9 @@ impl<'a> Packing<'a> {
         let n = bodies.len();
         let index = IntervalIndex::over(n, |id| bodies.get(id.index()).lifetime);
         let reserved = problem.constraints().map_or(&[][..], Constraints::reserved);
-        let mut packing = Self { bodies, reserved, index, offsets: vec![0; n], is_placed: vec![false; n], forbidden: Vec::new(), n_looks: 0 };
+        let kept_apart = problem.kept_apart();
+        let (offsets, is_placed) = (vec![0; n], vec![false; n]);
+        let mut packing = Self { bodies, reserved, kept_apart, index, offsets, is_placed, forbidden: Vec::new(), n_looks: 0 };
         for body in 0..n {
             if let Some(pin) = packing.bodies.get(body).pin {
                 packing.place(body, pin);
@@ -118,7 +123,7 @@ impl<'a> Packing<'a> {
 
     /// Lists the offsets that what is placed or reserved forbids, sorted.
     fn forbid(&mut self, body: usize) {
-        let Self { bodies, reserved, index, offsets, forbidden, n_looks, .. } = self;
+        let Self { bodies, reserved, kept_apart, index, offsets, is_placed, forbidden, n_looks } = self;
         let shape = bodies.get(body);
         let pieces = bodies.pieces_of(shape);
         forbidden.clear();
@@ -143,6 +148,14 @@ impl<'a> Packing<'a> {
             }
             true
         });
+        if let Some(kept_apart) = kept_apart {
+            for other in kept_apart.of(BufferId::new(body)).filter(|other| is_placed[other.index()]) {
+                let base = offsets[other.index()];
+                for one in pieces {
+                    add(one, base, base + bodies.get(other.index()).bytes);
+                }
+            }
+        }
         forbidden.sort_unstable();
     }
 }

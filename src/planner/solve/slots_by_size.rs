@@ -44,6 +44,11 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
             taken_in[slots[other.index()].index()] = turn;
             true
         });
+        if let Some(kept_apart) = problem.kept_apart() {
+            for other in kept_apart.of(id).filter(|&other| index.contains(other)) {
+                taken_in[slots[other.index()].index()] = turn;
+            }
+        }
         let slot = taken_in.iter().position(|&taken| taken != turn).unwrap_or(taken_in.len());
         if slot == taken_in.len() {
             taken_in.push(0);

@@ -1,0 +1,144 @@
+//! A recorded run as text: what was found, and a table of the ways of getting memory.
+
+use std::path::Path;
+
+use arenascope_gpu::device::{DeviceDescription, DeviceKind};
+use arenascope_gpu::protocol::{Outcome, RegimeReport, RegimeStatus};
+use arenascope_gpu::record::RunRecord;
+
+use crate::cli_print::{Set, binary_bytes, counted, grouped, percent, seconds, table};
+
+/// Findings shown as text; the recorded run has more of them.
+const FINDINGS_SHOWN: usize = 20;
+
+/// The report for people.
+pub(crate) fn text_report(record: &RunRecord, saved: Option<&Path>) -> String {
+    let mut text = heading(record);
+    if !record.regimes.is_empty() {
+        text.push('\n');
+        text.push_str(&memory_table(record));
+        text.push('\n');
+        text.push_str(&time_table(record));
+        text.push_str(&notes(record));
+    }
+    text.push_str(&findings(record));
+    text.push_str(&footprint(record));
+    if let Some(path) = saved {
+        text.push_str(&format!("\n{}: the recorded run\n", path.display()));
+    }
+    text
+}
+
+/// `mobilenet_v2.onnx on …: clean`, then the sizes.
+fn heading(record: &RunRecord) -> String {
+    let device = record.device.as_ref().map_or_else(|| "no device".to_owned(), device_name);
+    let verdict = match record.outcome {
+        Outcome::Clean => format!("clean, every read found what was written ({} per iteration)", checks(record)),
+        Outcome::Clobbered => format!("CLOBBERED, {}", counted(record.n_findings, "finding")),
+        Outcome::DoesNotFit => "does not fit".to_owned(),
+        Outcome::NoDevice => "not run".to_owned(),
+        Outcome::DeviceFailed => "the device failed".to_owned(),
+        Outcome::Cancelled => "cancelled".to_owned(),
+    };
+    let scale = if record.scale > 1 { format!(", all sizes × {}", grouped(record.scale)) } else { String::new() };
+    let (arena, statics) = (binary_bytes(record.arena_bytes), binary_bytes(record.static_bytes));
+    let own = record.device.as_ref().map_or_else(String::new, |_| {
+        format!("; before any regime the run itself took {} (context, tables, static memory)", binary_bytes(record.own_bytes))
+    });
+    format!("{} on {device}: {verdict}\narena {arena}, static memory {statics}{scale}{own}\n", record.file)
+}
+
+fn checks(record: &RunRecord) -> String {
+    let n = record.regimes.iter().map(|report| report.n_checks).max().unwrap_or(0);
+    counted(n, "read")
+}
+
+fn device_name(device: &DeviceDescription) -> String {
+    match device.kind {
+        DeviceKind::Cpu => format!("{} (CPU)", device.name),
+        DeviceKind::Gpu => format!("{} (gpu:{})", device.name, device.index),
+        DeviceKind::Simulated => format!("{} (SIMULATED, not a GPU)", device.name),
+    }
+}
+
+fn ran(record: &RunRecord) -> impl Iterator<Item = &RegimeReport> {
+    record.regimes.iter().filter(|report| report.status == RegimeStatus::Ran)
+}
+
+fn memory_table(record: &RunRecord) -> String {
+    let head = ["regime", "predicted", "counted", "measured", "difference", "unused", "why measured differs"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(ran(record).map(|report| {
+        vec![
+            report.regime.name().to_owned(),
+            binary_bytes(report.predicted_peak_bytes),
+            binary_bytes(report.counted_peak_bytes),
+            binary_bytes(report.measured_peak_bytes),
+            signed(report.difference.total),
+            percent(report.fragmentation),
+            report.difference.why.clone(),
+        ]
+    }));
+    table(2, &[Set::Left, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right, Set::Left], &rows)
+}
+
+fn time_table(record: &RunRecord) -> String {
+    let head = ["regime", "allocator calls: setup", "first", "later", "requests", "iterations", "p50", "p95", "p99", "std"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(ran(record).map(|report| {
+        let calls = report.calls;
+        let mut row = vec![report.regime.name().to_owned()];
+        row.extend([calls.setup, calls.first_iteration, calls.iteration, calls.requests].map(grouped));
+        if let Some(latency) = &report.latency {
+            row.push(grouped(latency.samples_ms.len() as u64));
+            row.extend([latency.p50_ms, latency.p95_ms, latency.p99_ms, latency.std_ms].map(|ms| seconds(ms / 1e3)));
+        }
+        row
+    }));
+    let mut columns = vec![Set::Left];
+    columns.resize(head.len(), Set::Right);
+    table(2, &columns, &rows)
+}
+
+fn signed(bytes: i64) -> String {
+    let sign = if bytes < 0 { "−" } else { "+" };
+    if bytes == 0 { "0 B".to_owned() } else { format!("{sign}{}", binary_bytes(bytes.unsigned_abs())) }
+}
+
+/// Regimes that were not run, or failed, with the reason.
+fn notes(record: &RunRecord) -> String {
+    let rest = record.regimes.iter().filter(|report| report.status != RegimeStatus::Ran);
+    let lines: String = rest
+        .map(|report| {
+            let how = if report.status == RegimeStatus::Skipped { "not run" } else { "FAILED" };
+            format!("  {}: {how}: {}\n", report.regime.name(), report.note)
+        })
+        .collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+fn findings(record: &RunRecord) -> String {
+    let mut text = String::new();
+    for finding in record.findings.iter().take(FINDINGS_SHOWN) {
+        text.push_str(&format!("  {}: {}\n", finding.regime.name(), finding.message));
+    }
+    let unlisted = record.n_findings.saturating_sub(record.findings.len().min(FINDINGS_SHOWN) as u64);
+    if unlisted > 0 {
+        text.push_str(&format!("  and {} more\n", grouped(unlisted)));
+    }
+    if text.is_empty() { text } else { format!("\nwrong reads:\n{text}") }
+}
+
+fn footprint(record: &RunRecord) -> String {
+    let Some(last) = record.footprint.last() else { return String::new() };
+    let is_equal = |step: &&arenascope_gpu::record::FootprintStep| {
+        (step.touched_bytes, step.top_bytes) == (step.predicted_touched_bytes, step.predicted_top_bytes)
+    };
+    let n_equal = record.footprint.iter().filter(is_equal).count();
+    format!(
+        "\nfootprint: {} of the arena written in the end; as predicted at {} of {}\n",
+        binary_bytes(last.touched_bytes),
+        grouped(n_equal as u64),
+        counted(record.footprint.len() as u64, "step")
+    )
+}

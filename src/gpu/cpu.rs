@@ -1,0 +1,233 @@
+//! The CPU as a device: blocks of the host's own allocator, work done at once.
+//!
+//! It measures two things that are exact or real: the bytes asked of the allocator, and the process's resident memory.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use crate::device::{Device, DeviceDescription, DeviceError, DeviceKind, Epoch, Mark, MemoryInfo, PoolCounters, Range};
+use crate::pattern::{WordReport, check_words, fill_words, pattern, seed_of, touched};
+
+const NO_POOLS: DeviceError = DeviceError::Unsupported("the CPU has no stream-ordered pool");
+const NO_GRAPHS: DeviceError = DeviceError::Unsupported("the CPU has no graph of launches to replay");
+
+/// A device that is the host.
+#[derive(Debug)]
+pub struct CpuDevice {
+    description: DeviceDescription,
+    /// Every block by the address of its first byte.
+    blocks: BTreeMap<u64, Vec<u8>>,
+    reports: Vec<WordReport>,
+    epoch: u32,
+    marks: Vec<Instant>,
+}
+
+impl CpuDevice {
+    /// The host's CPU and memory.
+    #[must_use]
+    pub fn new() -> Self {
+        let memory = host_memory();
+        let description = DeviceDescription {
+            kind: DeviceKind::Cpu,
+            index: 0,
+            name: processor_name(),
+            compute_capability: String::new(),
+            driver: String::new(),
+            total_bytes: memory.total_bytes,
+            free_bytes: memory.free_bytes,
+            has_pools: false,
+            has_graphs: false,
+        };
+        Self { description, blocks: BTreeMap::new(), reports: Vec::new(), epoch: 0, marks: Vec::new() }
+    }
+
+    fn bytes(&mut self, range: Range) -> Result<&mut [u8], DeviceError> {
+        let illegal = DeviceError::IllegalAddress { address: range.address, bytes: range.bytes };
+        let (begin, block) = self.blocks.range_mut(..=range.address).next_back().ok_or_else(|| illegal.clone())?;
+        let from = usize::try_from(range.address - begin).map_err(|_| illegal.clone())?;
+        let to = usize::try_from(range.bytes).ok().and_then(|bytes| from.checked_add(bytes)).ok_or_else(|| illegal.clone())?;
+        block.get_mut(from..to).ok_or(illegal)
+    }
+
+    fn seed(&self, tag: u32, epoch: Epoch) -> u32 {
+        seed_of(tag, if epoch == Epoch::Current { self.epoch } else { 0 })
+    }
+}
+
+impl Default for CpuDevice {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Device for CpuDevice {
+    fn description(&self) -> &DeviceDescription {
+        &self.description
+    }
+
+    fn memory(&mut self) -> Result<MemoryInfo, DeviceError> {
+        Ok(host_memory())
+    }
+
+    fn allocate(&mut self, bytes: u64) -> Result<u64, DeviceError> {
+        let out_of_memory = DeviceError::OutOfMemory { bytes };
+        let n = usize::try_from(bytes.max(1)).map_err(|_| out_of_memory.clone())?;
+        let mut block: Vec<u8> = Vec::new();
+        block.try_reserve_exact(n).map_err(|_| out_of_memory)?;
+        block.resize(n, 0);
+        let address = block.as_ptr().addr() as u64;
+        self.blocks.insert(address, block);
+        Ok(address)
+    }
+
+    fn release(&mut self, address: u64) -> Result<(), DeviceError> {
+        self.blocks.remove(&address).map(drop).ok_or(DeviceError::IllegalAddress { address, bytes: 0 })
+    }
+
+    fn pool_allocate(&mut self, _bytes: u64) -> Result<u64, DeviceError> {
+        Err(NO_POOLS)
+    }
+
+    fn pool_release(&mut self, _address: u64) -> Result<(), DeviceError> {
+        Err(NO_POOLS)
+    }
+
+    fn pool_counters(&mut self) -> Result<PoolCounters, DeviceError> {
+        Err(NO_POOLS)
+    }
+
+    /// The process's own allocator keeps freed blocks; what it can it gives back here, so that every regime starts alike.
+    fn pool_trim(&mut self) -> Result<(), DeviceError> {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        {
+            unsafe extern "C" {
+                fn malloc_trim(keep: usize) -> i32;
+            }
+            // SAFETY: glibc's own function with its own signature; it touches free memory alone.
+            unsafe { malloc_trim(0) };
+        }
+        Ok(())
+    }
+
+    fn prepare_reports(&mut self, n: usize) -> Result<(), DeviceError> {
+        self.reports = vec![WordReport::CLEAN; n];
+        Ok(())
+    }
+
+    fn next_epoch(&mut self) -> Result<(), DeviceError> {
+        self.epoch = self.epoch.wrapping_add(1);
+        Ok(())
+    }
+
+    fn fill(&mut self, range: Range, tag: u32, epoch: Epoch) -> Result<(), DeviceError> {
+        let seed = self.seed(tag, epoch);
+        fill_words(self.bytes(range)?, |word| pattern(seed, word));
+        Ok(())
+    }
+
+    fn check(&mut self, range: Range, tag: u32, epoch: Epoch, report: usize) -> Result<(), DeviceError> {
+        let seed = self.seed(tag, epoch);
+        let mut found = self.reports[report];
+        check_words(self.bytes(range)?, &mut found, |word| pattern(seed, word));
+        self.reports[report] = found;
+        Ok(())
+    }
+
+    fn fill_constant(&mut self, range: Range, word: u32) -> Result<(), DeviceError> {
+        fill_words(self.bytes(range)?, |_| word);
+        Ok(())
+    }
+
+    fn check_constant(&mut self, range: Range, word: u32, report: usize) -> Result<(), DeviceError> {
+        let mut found = self.reports[report];
+        check_words(self.bytes(range)?, &mut found, |_| word);
+        self.reports[report] = found;
+        Ok(())
+    }
+
+    fn footprint(&mut self, range: Range) -> Result<(u64, u64), DeviceError> {
+        self.bytes(range).map(|bytes| touched(bytes))
+    }
+
+    fn synchronize(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn reports(&mut self) -> Result<Vec<WordReport>, DeviceError> {
+        Ok(self.reports.clone())
+    }
+
+    fn mark(&mut self) -> Result<Mark, DeviceError> {
+        self.marks.push(Instant::now());
+        Ok(Mark(self.marks.len() as u64 - 1))
+    }
+
+    fn elapsed_ms(&mut self, from: Mark, to: Mark) -> Result<f64, DeviceError> {
+        let at = |mark: Mark| usize::try_from(mark.0).ok().and_then(|index| self.marks.get(index)).copied();
+        let both = at(from).zip(at(to)).ok_or(DeviceError::Unsupported("a mark that was never made"))?;
+        Ok(both.1.saturating_duration_since(both.0).as_secs_f64() * 1e3)
+    }
+
+    fn begin_recording(&mut self) -> Result<(), DeviceError> {
+        Err(NO_GRAPHS)
+    }
+
+    fn end_recording(&mut self) -> Result<(), DeviceError> {
+        Err(NO_GRAPHS)
+    }
+
+    fn replay(&mut self) -> Result<(), DeviceError> {
+        Err(NO_GRAPHS)
+    }
+
+    fn drop_recording(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+/// Memory of the host and of this process; unknown numbers are 0 for what is used and unlimited for what is free.
+fn host_memory() -> MemoryInfo {
+    let table = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let row = |name: &str| {
+        let line = table.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+    };
+    MemoryInfo {
+        free_bytes: row("MemAvailable:").unwrap_or(u64::MAX / 4),
+        total_bytes: row("MemTotal:").unwrap_or(u64::MAX / 4),
+        used_bytes: resident_bytes(),
+    }
+}
+
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).map_or(0, |kib| kib * 1024)
+}
+
+fn processor_name() -> String {
+    let table = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = table.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim().to_owned()));
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "CPU".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_outside_of_every_block_is_an_error() {
+        let mut device = CpuDevice::new();
+        let address = device.allocate(64).expect("64 bytes");
+        assert!(device.fill(Range { address, bytes: 64 }, 1, Epoch::Current).is_ok());
+        assert!(matches!(device.fill(Range { address: address + 1, bytes: 64 }, 1, Epoch::Current), Err(DeviceError::IllegalAddress { .. })));
+        device.release(address).expect("a block");
+        assert!(matches!(device.fill(Range { address, bytes: 4 }, 1, Epoch::Current), Err(DeviceError::IllegalAddress { .. })));
+        assert!(device.release(address).is_err());
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_refused_and_not_a_crash() {
+        assert!(matches!(CpuDevice::new().allocate(u64::MAX / 2), Err(DeviceError::OutOfMemory { .. })));
+    }
+}

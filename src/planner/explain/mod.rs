@@ -1,0 +1,10 @@
+//! Why a buffer is where it is, whether it could be lower, and what would lower the peak.
+
+mod peak;
+mod place;
+
+pub use peak::{Change, PeakReport, Saving, explain_peak, reorder_saving};
+pub use place::{Blocker, LowerRange, PlaceReport, explain_place, lower_offsets};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! The two questions about one part: does it fit, and how low can it get? Answered round by round.
+//!
+//! Problem: several parts share one budget and one arena, so each must be searched in small instalments.
+//! Method: *fit*: one round of all arms at the capacity. *Minimum*: first a round at the lowest height that would be of
+//! use; then batches whose ceilings are that height, just below the best, and random ones between: large steps come
+//! from short searches well below the best, which often succeed when the height just below it has failed. Most searches
+//! use an arm that lowered the best before, some of them its order, a little shuffled.
+//! Guarantee: what is done in an instalment depends on the instalments before it only; see [`super::portfolio`].
+//! Time and space: those of the tasks.
+//! Source: the project's own; the ceilings follow the observation that tight ceilings prune better.
+//!
+//! ```text
+//! best 1100 ─ 1099 ── 1094 ─────── 1075 ── random ──────── 1000 lowest of use
+//! ```
+
+use super::instance::{Instance, Leaf};
+use super::portfolio::{Answer, Portfolio, Task, luby};
+use super::search::Outcome;
+use super::state::State;
+use super::unit::Unit;
+
+/// Nodes that may still be spent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub(super) left: u64,
+}
+
+/// Nodes of one task at the start of Luby's sequence; measured on published instances.
+const MIN_NODES_PER_TASK: u64 = 1000;
+/// The same per row, for large instances.
+const NODES_PER_ROW: u64 = 3;
+/// Nodes of one task in the search for the minimum, where short searches win.
+const SHORT_NODES: u64 = 600;
+/// The same per row.
+const SHORT_NODES_PER_ROW: u64 = 2;
+/// Largest factor of Luby's sequence there.
+const MAX_SHORT: u64 = 8;
+/// The last tasks that lowered the best, which others are modelled on.
+const MAX_WINNERS: usize = 8;
+/// Tasks of one batch in the search for the minimum; enough to keep some threads busy until the last one ends.
+const TASKS_PER_BATCH: usize = 24;
+
+/// A part under search.
+pub(super) struct LeafSearch<'a, U> {
+    pub(super) instance: &'a Instance<U>,
+    pub(super) leaf: &'a Leaf,
+    /// Offset of each row in the best placement known.
+    pub(super) best: Vec<U>,
+    /// Its highest end.
+    pub(super) height: U,
+    /// No placement is lower: the largest load, or what was proved.
+    pub(super) bound: U,
+    states: Vec<State<'a, U>>,
+    round: u64,
+    n_batched: u64,
+    /// Arms and rounds of the last orders that lowered the best, newest first.
+    winners: Vec<(usize, u64)>,
+}
+
+/// What is known about a question after an instalment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// A placement; it is the best one now.
+    Found,
+    /// Proved that there is none.
+    Impossible,
+    /// Nothing yet.
+    Open,
+}
+
+impl<'a, U: Unit> LeafSearch<'a, U> {
+    /// Starts from a placement by row.
+    pub(super) fn new(instance: &'a Instance<U>, leaf: &'a Leaf, best: Vec<U>) -> Self {
+        let height = instance.height(&best);
+        Self { instance, leaf, best, height, bound: instance.bound(), states: Vec::new(), round: 0, n_batched: 0, winners: Vec::new() }
+    }
+
+    /// One round of all arms at a ceiling.
+    pub(super) fn fit_round(&mut self, ceiling: U, portfolio: &Portfolio<'a, U>, budget: &mut Budget) -> Verdict {
+        let limit = self.task_nodes(self.round);
+        let tasks = (0..portfolio.arms.len()).map(|arm| Task { arm, round: self.round, variant: 0, ceiling, max_nodes: limit });
+        let tasks = within(tasks, budget);
+        // The first round answers most questions in milliseconds; other threads would only waste work.
+        let threads = if self.round == 0 { 1 } else { portfolio.threads };
+        let answers = Portfolio { threads, ..*portfolio }.run(&tasks, true, &mut self.states);
+        self.round += 1;
+        spend(&answers, budget);
+        match answers.into_iter().next_back() {
+            Some(Answer { outcome: Outcome::Found, offsets: Some(offsets), .. }) => {
+                self.take(offsets);
+                Verdict::Found
+            }
+            Some(Answer { outcome: Outcome::Exhausted, .. }) => {
+                self.bound = self.bound.max(after(ceiling));
+                Verdict::Impossible
+            }
+            _ => Verdict::Open,
+        }
+    }
+
+    /// One instalment of the search for the minimum; `enough` is the lowest height that is of use.
+    pub(super) fn lower(&mut self, enough: U, portfolio: &Portfolio<'a, U>, budget: &mut Budget) -> Verdict {
+        let lowest = self.bound.max(enough);
+        if self.height <= lowest {
+            return Verdict::Impossible;
+        }
+        if self.round == 0 {
+            return self.fit_round(lowest, portfolio, budget);
+        }
+        let mut rng = fastrand::Rng::with_seed(portfolio.seed ^ self.n_batched);
+        let first = self.n_batched;
+        let tasks = (first..first + TASKS_PER_BATCH as u64).map(|number| self.short_task(number, lowest, portfolio.arms.len(), &mut rng));
+        let tasks = within(tasks.collect::<Vec<_>>().into_iter(), budget);
+        self.n_batched += TASKS_PER_BATCH as u64;
+        let answers = portfolio.run(&tasks, false, &mut self.states);
+        spend(&answers, budget);
+        self.merge(&tasks, answers)
+    }
+
+    /// The `number`-th task of the search for the minimum.
+    fn short_task(&self, number: u64, lowest: U, n_arms: usize, rng: &mut fastrand::Rng) -> Task<U> {
+        let turn = number / n_arms as u64;
+        let max_nodes = luby(turn).min(MAX_SHORT) * SHORT_NODES.max(SHORT_NODES_PER_ROW * self.instance.n_rows() as u64);
+        let fresh = Task {
+            arm: usize::try_from(number % n_arms as u64).unwrap_or(0),
+            round: 1 + number,
+            variant: 0,
+            ceiling: self.target(number, lowest, rng),
+            max_nodes,
+        };
+        let winner = rng.choice(&self.winners).copied();
+        match (winner, rng.u32(0..8)) {
+            (Some((arm, round)), 0) => Task { arm, round, variant: number, ..fresh },
+            (Some((arm, _)), 1..=4) => Task { arm, ..fresh },
+            _ => fresh,
+        }
+    }
+
+    fn merge(&mut self, tasks: &[Task<U>], answers: Vec<Answer<U>>) -> Verdict {
+        let mut verdict = Verdict::Open;
+        for (task, answer) in tasks.iter().zip(answers) {
+            if answer.outcome == Outcome::Exhausted {
+                self.bound = self.bound.max(after(task.ceiling));
+            }
+            if let Some(offsets) = answer.offsets
+                && self.instance.height(&offsets) < self.height
+            {
+                self.take(offsets);
+                self.winners.retain(|&winner| winner != (task.arm, task.round));
+                self.winners.insert(0, (task.arm, task.round));
+                self.winners.truncate(MAX_WINNERS);
+                verdict = Verdict::Found;
+            }
+        }
+        verdict
+    }
+
+    /// The ceiling of a task: from `lowest` to one below the best.
+    fn target(&self, number: u64, lowest: U, rng: &mut fastrand::Rng) -> U {
+        let (lowest, best) = (lowest.units(), self.height.units());
+        let gap = best - lowest;
+        let target = match number % 8 {
+            0 => lowest,
+            1 | 5 => best - 1,
+            2 => best - 1 - (gap - 1) / 16,
+            3 => best - 1 - (gap - 1) / 8,
+            6 => best - 1 - (gap - 1) / 4,
+            _ => rng.u64(lowest..best),
+        };
+        U::from_units(target).unwrap_or(self.height)
+    }
+
+    fn take(&mut self, offsets: Vec<U>) {
+        self.height = self.instance.height(&offsets);
+        self.best = offsets;
+    }
+
+    fn task_nodes(&self, round: u64) -> u64 {
+        luby(round) * MIN_NODES_PER_TASK.max(NODES_PER_ROW * self.instance.n_rows() as u64)
+    }
+
+    /// The best placement in bytes, by item of the part.
+    pub(super) fn offsets_bytes(&self, bytes_per_unit: u64) -> Vec<u64> {
+        let mut offsets = vec![0; self.best.len()];
+        for (&item, &offset) in self.instance.item_of.iter().zip(&self.best) {
+            offsets[item as usize] = offset.units() * bytes_per_unit;
+        }
+        offsets
+    }
+}
+
+/// Tasks as far as the budget goes; the last one may be cut short.
+fn within<U: Unit>(tasks: impl Iterator<Item = Task<U>>, budget: &Budget) -> Vec<Task<U>> {
+    let mut left = budget.left;
+    let mut kept = Vec::new();
+    for mut task in tasks {
+        task.max_nodes = task.max_nodes.min(left);
+        left -= task.max_nodes;
+        if task.max_nodes > 0 {
+            kept.push(task);
+        }
+    }
+    kept
+}
+
+fn spend<U>(answers: &[Answer<U>], budget: &mut Budget) {
+    let spent: u64 = answers.iter().map(|answer| answer.n_nodes).sum();
+    budget.left = budget.left.saturating_sub(spent.max(1));
+}
+
+/// The next height.
+fn after<U: Unit>(height: U) -> U {
+    U::from_units(height.units() + 1).unwrap_or(height)
+}
+
+/// A placement by item of the part, in bytes, as one by row, in units.
+pub(super) fn by_row<U: Unit>(instance: &Instance<U>, offsets_by_item: &[u64], bytes_per_unit: u64) -> Option<Vec<U>> {
+    instance.item_of.iter().map(|&item| U::from_units(offsets_by_item[item as usize] / bytes_per_unit)).collect()
+}
