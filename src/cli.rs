@@ -10,8 +10,8 @@ use crate::cli_print::{print, print_failure};
 use crate::cli_request::{ExportKind, Job, Request, UsageError};
 use crate::cli_window::{Opened, draw_picture, open_window, window_picture};
 use crate::{
-    cli_bench, cli_check, cli_compare, cli_devices, cli_diff, cli_explain, cli_export, cli_find, cli_inspect, cli_json, cli_orders, cli_report,
-    cli_run, cli_sweep,
+    cli_bench, cli_check, cli_compare, cli_devices, cli_diff, cli_explain, cli_export, cli_find, cli_inspect, cli_json, cli_keep, cli_orders,
+    cli_report, cli_run, cli_sweep,
 };
 
 /// Wrong usage, as opposed to a run that failed.
@@ -64,10 +64,17 @@ pub(crate) fn run() -> ExitCode {
 fn answer(request: Request) -> anyhow::Result<Outcome> {
     match request {
         Request::Window { file, job } => window(file.as_deref(), &job),
-        Request::Plan { file, job, json } => {
+        Request::Plan { file, job, keep, json } => {
             let prepared = load(&file, &job.read, job.prepare)?;
-            let planned = make_plan(&prepared, &job)?;
-            print(&if json { cli_json::plan_report(&prepared, &planned) } else { cli_report::plan_report(&prepared, &planned) })?;
+            let (planned, kept) = match &keep {
+                None => (make_plan(&prepared, &job)?, None),
+                Some(plan) => cli_keep::make_plan(&prepared, &job, plan).map(|(planned, report)| (planned, Some(report)))?,
+            };
+            print(&if json {
+                cli_json::plan_report(&prepared, &planned, kept.as_ref())
+            } else {
+                cli_report::plan_report(&prepared, &planned) + &kept.map_or_else(String::new, |report| cli_keep::text(&prepared, &report))
+            })?;
             Ok(planned.is_usable().into())
         }
         Request::Compare { file, read, prepare, run, only, json } => {

@@ -34,6 +34,9 @@ pub(crate) enum Command {
         file: PathBuf,
         #[command(flatten)]
         plan: PlanArgs,
+        /// Keep the places of a plan, as written by `export -o PLAN.json`, where buffers did not change; say what moved.
+        #[arg(long, value_name = "PLAN", conflicts_with = "strategy")]
+        keep: Option<PathBuf>,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,

@@ -72,6 +72,7 @@ fn generated(kind: Kind, n: usize, settings: PrepareSettings, seed: u64) -> anyh
         title: String::new(),
         description: String::new(),
         source: Source::Buffers(Arc::new(generate(kind, n, seed))),
+        constraints: None,
         observed: None,
         symbolic_dims: Vec::new(),
         warnings: Vec::new(),

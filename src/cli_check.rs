@@ -87,9 +87,13 @@ pub(crate) fn text_report(prepared: &Prepared, planned: &Planned) -> String {
     if unlisted > 0 {
         text.push_str(&format!("  and {} more that are counted but not listed\n", grouped(unlisted)));
     }
-    if let Some(capacity) = planned.summary.capacity_bytes.filter(|_| !planned.summary.fits_capacity) {
+    if let Some(capacity) = planned.summary.capacity_bytes.filter(|&capacity| planned.summary.arena_bytes > capacity) {
         let (arena, capacity) = (exact_bytes(planned.summary.arena_bytes), exact_bytes(capacity));
         text.push_str(&format!("does not fit: the arena of {arena} is larger than the capacity of {capacity}\n"));
+    }
+    for pool in planned.summary.pools.iter().filter(|pool| !pool.fits()) {
+        let (arena, capacity) = (exact_bytes(pool.arena_bytes), exact_bytes(pool.capacity_bytes.unwrap_or(0)));
+        text.push_str(&format!("does not fit: {} needs {arena}, but has {capacity}\n", pool.name));
     }
     text
 }

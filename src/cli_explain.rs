@@ -40,6 +40,8 @@ pub(crate) fn explain(file: &Path, tensor: Option<&str>, plan: PlanToExplain) ->
         }
         PlanToExplain::File { plan, read, overrides } => check_plan(file, &plan, &read, overrides)?,
     };
+    let is_plain = prepared.problem.constraints().is_none();
+    anyhow::ensure!(is_plain, "{}: its buffers have rules beyond sizes and lifetimes, and explain knows those two alone", file.display());
     let control = Control::unattended();
     let found = tensor.map(|query| find_buffers(&prepared, &planned.plan, query)).transpose()?.unwrap_or_default();
     let places = found.into_iter().map(|buffer| explain_place(&prepared.problem, &planned.plan, buffer)).collect();

@@ -25,6 +25,11 @@ const MAX_DOT_EDGES: usize = 20_000;
 
 /// Writes the plan and says what was written.
 pub(crate) fn export_plan(prepared: &Prepared, planned: &Planned, kind: PlanKind, file: &Path, output: &Path) -> anyhow::Result<String> {
+    let has_pools = !prepared.problem.pools().is_empty();
+    anyhow::ensure!(
+        !has_pools || !matches!(kind, PlanKind::Dsa | PlanKind::Header),
+        "this kind of file knows one arena, and the plan has several pools; write it as .json"
+    );
     let bytes = match kind {
         PlanKind::Csv => plan_to_csv(prepared, &planned.plan).into_bytes(),
         PlanKind::Json => plan_to_json(prepared, &planned.plan).into_bytes(),

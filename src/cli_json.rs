@@ -1,9 +1,12 @@
 //! Reports for programs: one object or array, keys in a stable order.
 
+use arenascope_planner::keep::KeepReport;
 use arenascope_planner::order::Order;
 use arenascope_planner::prepare::Prepared;
+use arenascope_planner::summary::PoolSummary;
 use serde::Serialize;
 
+use crate::cli_keep::{self, KeepJson};
 use crate::cli_plan::Planned;
 
 /// The version of the layout of [`PlanReport`].
@@ -45,10 +48,26 @@ struct PlanReport<'a> {
     added_edges: Option<u64>,
     longest_chain_ops: Option<u64>,
     longest_chain_ops_with_added: Option<u64>,
+    /// Only if there are several pools.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pools: Vec<PoolJson<'a>>,
+    /// Only with `--keep`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep: Option<KeepJson<'a>>,
+}
+
+/// One of several pools.
+#[derive(Serialize)]
+struct PoolJson<'a> {
+    name: &'a str,
+    arena_bytes: u64,
+    capacity_bytes: Option<u64>,
+    buffers: u64,
+    fits: bool,
 }
 
 /// The report of one plan.
-pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned) -> String {
+pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned, keep: Option<&KeepReport>) -> String {
     let summary = &planned.summary;
     object(&PlanReport {
         schema: SCHEMA,
@@ -82,7 +101,13 @@ pub(crate) fn plan_report(prepared: &Prepared, planned: &Planned) -> String {
         added_edges: planned.added.as_ref().map(|added| added.edges.len() as u64),
         longest_chain_ops: planned.added.as_ref().map(|added| added.chain_ops),
         longest_chain_ops_with_added: planned.added.as_ref().map(|added| added.chain_ops_with),
+        pools: summary.pools.iter().map(pool).collect(),
+        keep: keep.map(|keep| cli_keep::json(prepared, keep)),
     })
+}
+
+fn pool(pool: &PoolSummary) -> PoolJson<'_> {
+    PoolJson { name: &pool.name, arena_bytes: pool.arena_bytes, capacity_bytes: pool.capacity_bytes, buffers: pool.buffers, fits: pool.fits() }
 }
 
 /// Any report as indented JSON with a final line end.

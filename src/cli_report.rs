@@ -53,10 +53,21 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
     let plain = String::new;
     let mut rows = vec![
         row("before, every tensor in its own block", summary.naive_bytes, plain()),
-        row("after, one arena", summary.arena_bytes, format!("saves {}", percent(summary.saving))),
+        row(
+            if summary.pools.is_empty() { "after, one arena" } else { "after, all pools" },
+            summary.arena_bytes,
+            format!("saves {}", percent(summary.saving)),
+        ),
         row("peak live bytes", summary.peak_live_bytes, peak_place(prepared, summary)),
         row("lower bound of every plan", summary.lower_bound_bytes, format!("gap {}", percent(summary.gap))),
     ];
+    for pool in &summary.pools {
+        let limit = pool.capacity_bytes.map_or_else(String::new, |capacity| {
+            let verdict = if pool.fits() { "fits" } else { "DOES NOT FIT" };
+            format!(", {verdict} in {}", exact_bytes(capacity))
+        });
+        rows.push(row(&format!("  in {}", pool.name), pool.arena_bytes, format!("{}{limit}", counted(pool.buffers, "buffer"))));
+    }
     if let Some(observed) = summary.observed_bytes {
         let tool = prepared.workload.observed.as_ref().map_or_else(plain, |observed| format!("chosen by {}", observed.tool));
         let n_overlaps = arenascope_planner::observed::observed(&prepared.workload).map_or(0, |found| found.check().n_overlaps);
@@ -64,7 +75,7 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
         rows.push(row("plan found in the file", observed, tool + &verdict));
     }
     if let Some(capacity) = summary.capacity_bytes {
-        let verdict = if summary.fits_capacity {
+        let verdict = if summary.arena_bytes <= capacity {
             format!("fits, {} to spare", binary_bytes(capacity - summary.arena_bytes))
         } else {
             format!("DOES NOT FIT, {} missing", exact_bytes(summary.arena_bytes.saturating_sub(capacity)))
@@ -185,11 +196,10 @@ pub(crate) fn all_faults(prepared: &Prepared, planned: &Planned) -> Vec<String> 
 
 /// `buffers #0 and #1 share bytes … (#0 is `A`, #1 is `B`)`.
 fn named_violation(prepared: &Prepared, violation: &Violation) -> String {
-    let buffers = match *violation {
-        Violation::Overlap { a, b, .. } | Violation::SlotMismatch { a, b, .. } | Violation::KeptApart { a, b, .. } => vec![a, b],
-        Violation::Misaligned { buffer, .. } | Violation::OutsideArena { buffer, .. } | Violation::SlotTooSmall { buffer, .. } => vec![buffer],
-        Violation::WrongCount { .. } => return violation.to_string(),
-    };
+    let buffers = violation.buffers();
+    if buffers.is_empty() {
+        return violation.to_string();
+    }
     let names: Vec<String> = buffers.into_iter().map(|id| format!("{id} is `{}`", prepared.buffer_name(id))).collect();
     format!("{violation} ({})", names.join(", "))
 }

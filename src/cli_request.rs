@@ -100,7 +100,7 @@ pub(crate) enum PlanToExplain {
 #[derive(Debug)]
 pub(crate) enum Request {
     Window { file: Option<PathBuf>, job: Job },
-    Plan { file: PathBuf, job: Job, json: bool },
+    Plan { file: PathBuf, job: Job, keep: Option<PathBuf>, json: bool },
     Compare { file: PathBuf, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
     Bench { files: Vec<PathBuf>, read: ReadOptions, prepare: PrepareSettings, run: RunLimits, only: Vec<String>, json: bool },
     Check { file: PathBuf, plan: PathBuf, read: ReadOptions, overrides: ProblemOverrides, json: bool },
@@ -124,7 +124,7 @@ impl TryFrom<CommandLine> for Request {
     fn try_from(line: CommandLine) -> Result<Self, UsageError> {
         Ok(match line.command {
             None => Self::Window { file: line.file, job: job(line.plan)? },
-            Some(Command::Plan { file, plan, json }) => Self::Plan { file, job: job(plan)?, json },
+            Some(Command::Plan { file, plan, keep, json }) => Self::Plan { file, job: job(plan)?, keep, json },
             Some(Command::Compare { file, read, problem, solve, strategy, json }) => {
                 Self::Compare { file, read: read_options(&read)?, prepare: settings(&problem)?, run: limits(&solve)?, only: strategy, json }
             }

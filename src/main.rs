@@ -15,6 +15,7 @@ mod cli_find;
 mod cli_inspect;
 mod cli_inspect_trace;
 mod cli_json;
+mod cli_keep;
 mod cli_measure;
 mod cli_orders;
 mod cli_plan;

@@ -16,7 +16,8 @@ pub fn plan_to_header(prepared: &Prepared, plan: &Plan) -> String {
     let prefix = identifier(if stem.is_empty() { "model" } else { stem }).to_ascii_lowercase();
     let upper = prefix.to_ascii_uppercase();
     let problem = &prepared.problem;
-    let align = problem.align().bytes();
+    let own = problem.ids().filter_map(|id| problem.constraints()?.align(id));
+    let align = own.fold(problem.align().bytes(), |all, own| common_multiple(all, own.bytes()));
     let mut text = format!(
         "/* Memory plan of {}: {} buffers in {} bytes, by {}. */\n\
          #ifndef ARENA_{upper}_H\n#define ARENA_{upper}_H\n\n\
@@ -50,6 +51,15 @@ pub fn plan_to_header(prepared: &Prepared, plan: &Plan) -> String {
     }
     text.push_str(&format!("\n#endif /* ARENA_{upper}_H */\n"));
     text
+}
+
+/// The smallest number that both divide; the larger one where that does not fit into 64 bits.
+pub(crate) fn common_multiple(one: u64, two: u64) -> u64 {
+    let (mut divisor, mut rest) = (one, two);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (one / divisor).checked_mul(two).unwrap_or(one.max(two))
 }
 
 /// The tensors of a buffer, or its own name.

@@ -7,7 +7,7 @@ use arenascope_planner::workload::Workload;
 
 use crate::error::FormatError;
 use crate::torch::{self, Reading, json::Kind};
-use crate::{dsa, executorch, minimalloc, onnx, openvino, oplist, printed, tflite, xla, zip};
+use crate::{dsa, executorch, minimalloc, onnx, openvino, oplist, printed, problem_json, tflite, xla, zip};
 
 /// What the user says about a file beyond its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,13 +42,14 @@ const fn info(name: &'static str, extensions: &'static [&'static str], summary: 
     FormatInfo { name, extensions, summary }
 }
 
-static FORMATS: [FormatInfo; 13] = [
+static FORMATS: [FormatInfo; 14] = [
     info(onnx::FORMAT, &["onnx"], "A model graph; shapes are worked out, weights are not read."),
     info(tflite::FORMAT, &["tflite", "lite"], "A model for phones and microcontrollers; plans are read from it and written into it."),
     info(executorch::FORMAT, &["pte"], "A program for ExecuTorch with the plan that its compiler made."),
     info(openvino::FORMAT, &["xml"], "A model graph of OpenVINO; the file of weights beside it is not needed."),
     info(xla::FORMAT, &["txt"], "Buffers of a program that XLA compiled, and its own plan: a dump folder or its texts."),
     info(oplist::FORMAT, &["json"], "Ops and tensors with sizes, also forward and backward together; easy to write by hand."),
+    info(problem_json::FORMAT, &["json"], "Buffers with lifetimes and every rule of a planning problem: pools, fixed offsets, gaps, views."),
     info(minimalloc::FORMAT, &["csv"], "Buffers with lifetimes and sizes, and offsets if another tool chose some."),
     info(dsa::FORMAT, &["json"], "Buffers with lifetimes and constraints, as dsa-solver takes and gives them."),
     info(
@@ -160,7 +161,11 @@ fn read_json<R: Read + Seek>(
         Kind::MemoryTimeline => torch::timeline::read(&reading, source),
         Kind::OpList => {
             let text = text(origin, source, control)?;
-            if dsa::looks_like_one(&text) { dsa::read(origin, &text) } else { oplist::read(origin, &text) }
+            match text.as_str() {
+                text if problem_json::is_problem(text) => problem_json::read(origin, text),
+                text if dsa::looks_like_one(text) => dsa::read(origin, text),
+                text => oplist::read(origin, text),
+            }
         }
     }
 }

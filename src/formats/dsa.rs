@@ -1,20 +1,25 @@
 //! Problems in the JSON of dsa-solver: buffers with live intervals, pools and constraints.
 //!
-//! One arena is planned here: of several pools the one with the most bytes. Constraints beyond sizes and lifetimes are
-//! read and, where they are not planned with, pointed out.
+//! One arena is planned here: of several pools the one with the most bytes. Alignments, gaps between live intervals and
+//! pins are kept, unless every buffer is pinned: that is a plan. Other constraints are pointed out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arenascope_planner::constraints::Gap;
+use arenascope_planner::ids::BufferId;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
+use arenascope_planner::problem::Problem;
+use arenascope_planner::units::Align;
 use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
 use serde::{Deserialize, Serialize};
 
+use crate::c_header::common_multiple;
 use crate::detect::Origin;
 use crate::error::{FormatError, clean, one_line};
-use crate::extras::{Extras, not_used};
+use crate::extras::{Extras, rules};
 
 /// The format's short name.
 pub const FORMAT: &str = "dsa-json";
@@ -110,10 +115,14 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
     for entry in file.problem.buffers.iter().filter(|entry| chosen.is_none() || pool_of(entry) == chosen) {
         reader.push(entry, pins.get(&entry.id).copied())?;
     }
-    let Rows { buffers, extras, mut warnings, .. } = reader;
-    warnings.extend(not_used(&extras));
-    warn_of_constraints(&file.problem, &mut warnings);
+    let Rows { buffers, mut extras, mut warnings, .. } = reader;
     let offsets: Vec<Option<u64>> = extras.iter().map(|extra| extra.fixed_offset).collect();
+    if !offsets.is_empty() && offsets.iter().all(Option::is_some) {
+        extras.iter_mut().for_each(|extra| extra.fixed_offset = None);
+        warnings.push(Warning::general("every buffer is pinned: that is a plan, which a plan made here need not keep"));
+    }
+    let constraints = rules(origin, &buffers, &extras, &mut warnings)?;
+    warn_of_constraints(&file.problem, &mut warnings);
     let observed = offsets.iter().any(Option::is_some).then(|| ObservedPlan { tool: "the file's pins".to_owned(), offsets, arena_bytes: None });
     let capacity = file.problem.pools.iter().find(|pool| Some(pool.id) == chosen).and_then(|pool| pool.capacity);
     Ok(Workload {
@@ -122,6 +131,7 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
         title: clean(&file.instance),
         description: capacity.map_or_else(String::new, |bytes| format!("the pool has a capacity of {bytes} bytes")),
         source: Source::Buffers(Arc::new(buffers)),
+        constraints,
         observed,
         symbolic_dims: Vec::new(),
         warnings,
@@ -206,17 +216,36 @@ impl Rows<'_> {
         let mut reached = first.upper;
         for interval in &intervals[1..] {
             if interval.lower > reached {
-                gaps.push(Lifetime { start: reached, end: interval.lower });
+                gaps.push(Gap { lifetime: Lifetime { start: reached, end: interval.lower }, window: None });
             }
             reached = reached.max(interval.upper);
         }
         self.buffers.push(BareBuffer { name, size_bytes: entry.size, lifetime: Lifetime { start: first.lower, end } });
-        self.extras.push(Extras { align: entry.alignment, gaps, fixed_offset, hint: None });
+        self.extras.push(Extras { align: entry.alignment.and_then(Align::new), gaps, fixed_offset, hint: None });
         Ok(())
     }
 }
 
+/// What the buffer's offset must be a multiple of: by the problem, and by a rule of its own.
+fn align_bytes(problem: &Problem, id: BufferId) -> u64 {
+    let all = problem.align().bytes();
+    problem.constraints().and_then(|rules| rules.align(id)).map_or(all, |own| common_multiple(all, own.bytes()))
+}
+
+/// What the gaps leave of a lifetime; gaps that keep some bytes count as live.
+fn live_intervals(problem: &Problem, id: BufferId) -> Vec<Interval> {
+    let life = problem.buffer(id).lifetime;
+    let gaps = problem.constraints().map_or(&[][..], |rules| rules.gaps(id));
+    let mut ends: Vec<Lifetime> = gaps.iter().filter(|gap| gap.window.is_none()).map(|gap| gap.lifetime).collect();
+    ends.sort_unstable_by_key(|gap| gap.start);
+    let starts = std::iter::once(life.start).chain(ends.iter().map(|gap| gap.end));
+    let stops = ends.iter().map(|gap| gap.start).chain(std::iter::once(life.end));
+    starts.zip(stops).filter(|(lower, upper)| lower < upper).map(|(lower, upper)| Interval { lower, upper }).collect()
+}
+
 /// A problem as such a JSON text, with the plan's offsets as pins if there is a plan. Time and space O(buffers).
+///
+/// Own alignments and gaps are written; other rules have no place in it.
 #[must_use]
 pub fn problem_to_json(prepared: &Prepared, plan: Option<&Plan>) -> String {
     let problem = &prepared.problem;
@@ -226,9 +255,9 @@ pub fn problem_to_json(prepared: &Prepared, plan: Option<&Plan>) -> String {
             id: u64::from(id.0),
             name: prepared.buffer_name(id).to_owned(),
             size: buffer.size_bytes,
-            alignment: Some(problem.align().bytes()),
+            alignment: Some(align_bytes(problem, id)),
             allowed_pools: vec![0],
-            live_intervals: vec![Interval { lower: buffer.lifetime.start, upper: buffer.lifetime.end }],
+            live_intervals: live_intervals(problem, id),
         }
     });
     let pins = plan.map_or_else(Vec::new, |plan| problem.ids().map(|id| Pin { buffer: u64::from(id.0), offset: plan.offset(id) }).collect());

@@ -68,6 +68,7 @@ pub(crate) fn read<R: Read + Seek>(origin: &Origin, source: R, control: &Control
         title: clean(&plan.text(0)?),
         description: format!("schema version {}", root.u32(0, 0)?),
         source: Source::Graph(Arc::new(graph)),
+        constraints: None,
         observed,
         symbolic_dims: Vec::new(),
         warnings: program.warnings,

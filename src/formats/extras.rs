@@ -1,36 +1,59 @@
-//! What a problem file may say about a buffer beyond its size and lifetime, and what of it is not planned with.
+//! What a problem file may say about a buffer beyond its size and lifetime: what becomes a rule, and what is a wish.
 //!
-//! Readers fill this in whole; [`not_used`] is the one place that says what the planner does not take into account.
+//! Readers fill this in whole; [`rules`] is the one place that says what the planner does not take into account.
 
-use arenascope_planner::lifetimes::Lifetime;
-use arenascope_planner::workload::Warning;
+use std::sync::Arc;
 
-/// Further wishes about one buffer.
+use arenascope_planner::constraints::{Constraints, Gap};
+use arenascope_planner::ids::BufferId;
+use arenascope_planner::units::Align;
+use arenascope_planner::workload::{BareBuffer, Warning};
+
+use crate::detect::Origin;
+use crate::error::FormatError;
+use crate::problem_json::checked;
+
+/// What else is said about one buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extras {
     /// What its offset must be a multiple of.
-    pub(crate) align: Option<u64>,
-    /// Parts of its lifetime in which its bytes are not needed.
-    pub(crate) gaps: Vec<Lifetime>,
+    pub(crate) align: Option<Align>,
+    /// Parts of its lifetime in which its bytes, or most of them, are not needed.
+    pub(crate) gaps: Vec<Gap>,
     /// Where it must be.
     pub(crate) fixed_offset: Option<u64>,
-    /// Where it would best be.
+    /// Where it would best be: not planned with.
     pub(crate) hint: Option<u64>,
 }
 
-/// One warning per kind of wish that is read and not planned with.
-pub(crate) fn not_used(extras: &[Extras]) -> Vec<Warning> {
-    let count = |has: fn(&Extras) -> bool| extras.iter().filter(|extra| has(extra)).count();
-    let kinds: [(usize, &str); 4] = [
-        (
-            count(|extra| extra.align.is_some_and(|align| align > 1)),
-            "an alignment of its own, which is not planned with: give the largest with --align",
-        ),
-        (count(|extra| !extra.gaps.is_empty()), "gaps in its lifetime, which is planned as if it were live throughout"),
-        (count(|extra| extra.fixed_offset.is_some()), "a fixed offset, which a plan made here need not keep"),
-        (count(|extra| extra.hint.is_some()), "a hint for its offset, which is not used"),
-    ];
-    let subject = |count: usize| if count == 1 { "1 buffer has".to_owned() } else { format!("{count} buffers each have") };
-    let message = |(count, what): &(usize, &str)| Warning::general(format!("{} {what}", subject(*count)));
-    kinds.iter().filter(|(count, _)| *count > 0).map(message).collect()
+/// The rules that follow, `None` without any, and a warning of what is read and not planned with.
+///
+/// # Errors
+/// Rules that contradict the buffers or each other.
+pub(crate) fn rules(
+    origin: &Origin,
+    buffers: &[BareBuffer],
+    extras: &[Extras],
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<Arc<Constraints>>, FormatError> {
+    let mut rules = Constraints::default();
+    for (index, extra) in extras.iter().enumerate() {
+        let id = BufferId::new(index);
+        // 1 is what every offset is a multiple of, and what tools write for "none".
+        if let Some(align) = extra.align.filter(|&align| align != Align::ONE) {
+            rules.set_align(id, align);
+        }
+        for gap in &extra.gaps {
+            rules.add_gap(id, gap.lifetime, gap.window);
+        }
+        if let Some(offset) = extra.fixed_offset {
+            rules.pin(id, offset);
+        }
+    }
+    let n_hints = extras.iter().filter(|extra| extra.hint.is_some()).count();
+    if n_hints > 0 {
+        let subject = if n_hints == 1 { "1 buffer has".to_owned() } else { format!("{n_hints} buffers each have") };
+        warnings.push(Warning::general(format!("{subject} a hint for its offset, which is not used")));
+    }
+    checked(origin, buffers, rules)
 }

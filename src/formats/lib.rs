@@ -11,7 +11,8 @@
 //! | [`openvino`] | OpenVINO's model graphs | |
 //! | [`oplist`] | op lists in JSON: forward and backward graphs, hand-made examples | |
 //! | [`xla`] | XLA's buffer assignments and live ranges, with XLA's plan | |
-//! | [`minimalloc`] | buffers with lifetimes in CSV | the same, with offsets |
+//! | [`minimalloc`] | buffers with lifetimes in CSV, with alignments, fixed offsets and gaps | the same, with offsets |
+//! | [`problem_json`] | planning problems in JSON with all their rules | the same |
 //! | [`torch`] | memory snapshots and profiler traces of PyTorch | |
 //! | [`dsa`] | buffers with lifetimes in dsa-solver's JSON | the same |
 //! | [`printed`] | plans that TensorFlow Lite Micro and Vela print | |
@@ -33,6 +34,7 @@ pub mod openvino;
 pub mod oplist;
 pub mod plan_file;
 pub mod printed;
+pub mod problem_json;
 pub mod tflite;
 pub mod torch;
 pub mod xla;

@@ -1,26 +1,31 @@
 //! Buffers with lifetimes as CSV: the format of MiniMalloc's benchmark, and what the planner writes for other tools.
 //!
 //! A header line names the columns in any order: `id`, `lower`, `upper`, `size`, and `offset` where a tool has placed
-//! the buffers already; `alignment`, `gaps` and `hint` are read and pointed out where they are not planned with. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding:
+//! the buffers already. `lower` is the first step, `upper` one past the last, sizes are bytes before rounding.
+//! More columns, empty where a buffer has no such rule: `alignment`; `fixed_offset`, where it must be; `gaps`, steps in
+//! which it need not be kept, as `5-7`, or `5-7@0:2` if bytes 0 and 1 must be kept all the same, divided by blanks.
+//! If only some rows have an `offset`, those are fixed. A `hint` is a wish without force: it is read and not used.
 //!
 //! ```csv
-//! id,lower,upper,size
-//! a,0,3,4
-//! b,3,9,4
+//! id,lower,upper,size,alignment,gaps
+//! a,0,3,4,,
+//! b,3,9,4,8,5-7
 //! ```
 
 use std::io::Read;
 use std::sync::Arc;
 
+use arenascope_planner::constraints::{Constraints, Gap};
 use arenascope_planner::control::Control;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
+use arenascope_planner::units::Align;
 use arenascope_planner::workload::{BareBuffer, ObservedPlan, Source, Warning, Workload};
 
 use crate::detect::{Origin, plain_reason, poll};
 use crate::error::{FormatError, one_line};
-use crate::extras::{Extras, not_used};
+use crate::extras::{Extras, rules};
 
 /// The format's short name.
 pub const FORMAT: &str = "minimalloc-csv";
@@ -32,13 +37,14 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 /// Sums below this can be planned.
 const MAX_TOTAL_BYTES: u64 = 1 << 62;
 /// A column's name and the other names that tools give it.
-const COLUMNS: [(&str, &[&str]); 8] = [
+const COLUMNS: [(&str, &[&str]); 9] = [
     ("id", &["buffer", "buffer_id", "name"]),
     ("lower", &["start", "begin"]),
     ("upper", &["end"]),
     ("size", &["bytes"]),
     ("offset", &["address"]),
     ("alignment", &["align"]),
+    ("fixed_offset", &["pin"]),
     ("gaps", &["gap"]),
     ("hint", &[]),
 ];
@@ -65,6 +71,7 @@ struct Columns {
     size: usize,
     offset: Option<usize>,
     align: Option<usize>,
+    fixed_offset: Option<usize>,
     gaps: Option<usize>,
     hint: Option<usize>,
 }
@@ -92,7 +99,7 @@ pub(crate) fn read<R: Read>(origin: &Origin, source: R, control: &Control<'_>) -
             poll(origin, control, record.position().map_or(0, csv::Position::byte))?;
         }
     }
-    Ok(rows.into_workload())
+    rows.into_workload()
 }
 
 /// A source that fails where a line does not end, so that no line takes more memory than lines may.
@@ -148,7 +155,17 @@ fn columns(origin: &Origin, header: &csv::StringRecord, warnings: &mut Vec<Warni
         let what = || format!("no column `{}` in the header", COLUMNS[column].0);
         found[column].ok_or_else(|| line_error(origin, 1, what(), "write `id,lower,upper,size` (and `offset`) as the first line"))
     };
-    Ok(Columns { id: found[0], lower: need(1)?, upper: need(2)?, size: need(3)?, offset: found[4], align: found[5], gaps: found[6], hint: found[7] })
+    Ok(Columns {
+        id: found[0],
+        lower: need(1)?,
+        upper: need(2)?,
+        size: need(3)?,
+        offset: found[4],
+        align: found[5],
+        fixed_offset: found[6],
+        gaps: found[7],
+        hint: found[8],
+    })
 }
 
 /// What has been read so far.
@@ -187,10 +204,10 @@ impl Rows<'_> {
         }
         self.offsets.push(offset);
         self.extras.push(Extras {
-            align: self.optional(line, record, self.columns.align, "alignment")?,
+            align: self.align(line, record)?,
             gaps: self.gaps(line, record, Lifetime { start, end })?,
-            fixed_offset: None,
-            hint: self.optional(line, record, self.columns.hint, "hint")?.filter(|_| self.columns.hint.is_some()),
+            fixed_offset: self.optional(line, record, self.columns.fixed_offset, "fixed_offset")?,
+            hint: self.optional(line, record, self.columns.hint, "hint")?,
         });
         let given = self.columns.id.and_then(|column| record.get(column)).unwrap_or_default();
         let name = if given.is_empty() { self.buffers.len().to_string() } else { given.to_owned() };
@@ -221,49 +238,82 @@ impl Rows<'_> {
         }
     }
 
-    /// Gaps stand apart by blanks, as `lower-upper`; behind an `@` may follow which bytes stay in use, and then it is none.
-    fn gaps(&self, line: u64, record: &csv::StringRecord, life: Lifetime) -> Result<Vec<Lifetime>, FormatError> {
-        let text = self.columns.gaps.and_then(|column| record.get(column)).unwrap_or_default();
-        let gap = |entry: &str| {
-            let (start, end) = entry.split_once('-')?;
-            let (start, end) = (start.parse().ok()?, end.parse().ok()?);
-            (life.start <= start && start < end && end <= life.end).then_some(Lifetime { start, end })
-        };
-        let whole = text.split_whitespace().filter(|entry| !entry.contains('@'));
-        let gaps: Option<Vec<Lifetime>> = whole.map(gap).collect();
-        gaps.ok_or_else(|| {
-            let what = format!("`gaps` ({}) are not parts of the lifetime [{}, {})", one_line(text), life.start, life.end);
-            line_error(self.origin, line, what, "write them as `lower-upper`, apart by blanks")
-        })
+    fn align(&self, line: u64, record: &csv::StringRecord) -> Result<Option<Align>, FormatError> {
+        let Some(bytes) = self.optional(line, record, self.columns.align, "alignment")? else { return Ok(None) };
+        Align::new(bytes).map(Some).ok_or_else(|| line_error(self.origin, line, "an alignment of 0", "use 1 or more"))
     }
 
-    fn into_workload(mut self) -> Workload {
+    /// Gaps stand apart by blanks.
+    fn gaps(&self, line: u64, record: &csv::StringRecord, life: Lifetime) -> Result<Vec<Gap>, FormatError> {
+        let text = self.columns.gaps.and_then(|column| record.get(column)).unwrap_or_default();
+        let one = |text: &str| {
+            let is_within = |gap: &Gap| life.start <= gap.lifetime.start && gap.lifetime.start < gap.lifetime.end && gap.lifetime.end <= life.end;
+            let what = || format!("`{}` is no gap within the lifetime", one_line(text));
+            gap(text).filter(is_within).ok_or_else(|| line_error(self.origin, line, what(), "write gaps as `5-7` or `5-7@0:2`"))
+        };
+        text.split_whitespace().map(one).collect()
+    }
+
+    /// What the planner must keep to. Where only some rows have an offset, those are fixed, unless they contradict each
+    /// other: then they are what another tool made, to be shown and not kept.
+    fn rules(&mut self) -> Result<Option<Arc<Constraints>>, FormatError> {
+        if self.columns.offset.is_none() || self.offsets.iter().all(Option::is_some) {
+            return rules(self.origin, &self.buffers, &self.extras, &mut self.warnings);
+        }
+        let fix = |(extra, offset): (&Extras, &Option<u64>)| Extras { fixed_offset: extra.fixed_offset.or(*offset), ..extra.clone() };
+        let fixed: Vec<Extras> = self.extras.iter().zip(&self.offsets).map(fix).collect();
+        let mut warnings = Vec::new();
+        match rules(self.origin, &self.buffers, &fixed, &mut warnings) {
+            Err(_) if fixed != self.extras => {
+                let constraints = rules(self.origin, &self.buffers, &self.extras, &mut self.warnings)?;
+                let n_fixed = self.offsets.iter().flatten().count();
+                self.warnings.push(Warning::general(format!(
+                    "the offsets of {n_fixed} of {} buffers cannot all be kept: they are shown as a plan, and not planned with",
+                    self.buffers.len()
+                )));
+                Ok(constraints)
+            }
+            found => {
+                self.warnings.append(&mut warnings);
+                found
+            }
+        }
+    }
+
+    fn into_workload(mut self) -> Result<Workload, FormatError> {
         if self.buffers.is_empty() {
             self.warnings.push(Warning::general("the file lists no buffers"));
         }
-        if self.offsets.iter().any(Option::is_none) {
-            // Where only some rows have an offset, those are wishes and no plan.
-            for (extra, offset) in self.extras.iter_mut().zip(&self.offsets) {
-                extra.fixed_offset = *offset;
-            }
-        }
-        self.warnings.extend(not_used(&self.extras));
+        let constraints = self.rules()?;
         let observed = self.columns.offset.filter(|_| self.offsets.iter().any(Option::is_some)).map(|_| ObservedPlan {
             tool: "file".to_owned(),
             offsets: self.offsets,
             arena_bytes: None,
         });
-        Workload {
+        Ok(Workload {
             file: self.origin.file.clone(),
             format: FORMAT,
             title: String::new(),
             description: String::new(),
             source: Source::Buffers(Arc::new(self.buffers)),
+            constraints,
             observed,
             symbolic_dims: Vec::new(),
             warnings: self.warnings,
-        }
+        })
     }
+}
+
+/// `5-7` or `5-7@0:2`: steps, and bytes that must be kept all the same.
+fn gap(text: &str) -> Option<Gap> {
+    let (steps, window) = text.split_once('@').map_or((text, None), |(steps, window)| (steps, Some(window)));
+    let pair = |text: &str, divider: char| text.split_once(divider).and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)));
+    let (start, end) = pair(steps, '-')?;
+    let window = match window {
+        Some(window) => Some(pair(window, ':')?),
+        None => None,
+    };
+    Some(Gap { lifetime: Lifetime { start, end }, window })
 }
 
 /// A plan with its problem, one row per dynamic buffer: `id,lower,upper,size,offset`, sizes before rounding.

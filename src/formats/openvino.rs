@@ -126,6 +126,7 @@ pub(crate) fn read(origin: &Origin, text: &str, options: &ReadOptions) -> Result
         title: clean(net.attribute("name").unwrap_or_default()),
         description: format!("IR version {}", clean(net.attribute("version").unwrap_or("unknown"))),
         source: Source::Graph(Arc::new(graph)),
+        constraints: None,
         observed: None,
         symbolic_dims: Vec::new(),
         warnings,

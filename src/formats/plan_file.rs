@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use arenascope_planner::alias::Io;
 use arenascope_planner::diff::PlacedBuffer;
-use arenascope_planner::ids::{BufferId, SlotId};
+use arenascope_planner::ids::{BufferId, PoolId, SlotId};
+use arenascope_planner::keep::OldBuffer;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::parallel::Parallel;
-use arenascope_planner::plan::{Plan, Status};
+use arenascope_planner::plan::{Plan, PoolPlan, Status};
 use arenascope_planner::prepare::Prepared;
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +51,21 @@ pub struct PlanFile {
     /// Highest end of any buffer; the highest end is taken if it is missing.
     #[serde(default)]
     pub arena_bytes: Option<u64>,
+    /// The pools, if there are several; offsets count from the begin of the buffer's pool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PlanFilePool>,
     /// The buffers.
     pub buffers: Vec<PlanFileBuffer>,
+}
+
+/// One of several pools of a plan file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFilePool {
+    /// Its name; may be empty.
+    #[serde(default)]
+    pub name: String,
+    /// Highest end of any buffer in it.
+    pub arena_bytes: u64,
 }
 
 /// One placed buffer of a plan file.
@@ -80,6 +94,9 @@ pub struct PlanFileBuffer {
     /// Its slot; absent or null in offset plans.
     #[serde(default)]
     pub slot: Option<u32>,
+    /// The position of its pool in [`PlanFile::pools`]; absent if there is one arena.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<u32>,
 }
 
 /// A plan as the text of a plan file. Time and space O(buffers + tensors + ops).
@@ -108,6 +125,7 @@ pub fn plan_to_json(prepared: &Prepared, plan: &Plan) -> String {
         parallel: (settings.parallel != Parallel::Off).then(|| settings.parallel.to_string()),
         order,
         arena_bytes: Some(plan.arena_bytes),
+        pools: pool_entries(prepared, plan),
         buffers: prepared.problem.ids().map(|id| buffer_entry(prepared, plan, id)).collect(),
     };
     let mut text = serde_json::to_string_pretty(&file).expect("strings and numbers always serialise");
@@ -127,7 +145,14 @@ fn buffer_entry(prepared: &Prepared, plan: &Plan, id: BufferId) -> PlanFileBuffe
         end: Some(buffer.lifetime.end),
         offset: plan.offset(id),
         slot: plan.slot(id).map(|slot| slot.0),
+        pool: plan.pools.as_ref().map(|_| plan.pool(id).0),
     }
+}
+
+fn pool_entries(prepared: &Prepared, plan: &Plan) -> Vec<PlanFilePool> {
+    let planned = plan.pools.iter().flat_map(|pools| &pools.arena_bytes);
+    let pools = prepared.problem.pools().iter().zip(planned);
+    pools.map(|(pool, &arena_bytes)| PlanFilePool { name: pool.name.clone(), arena_bytes }).collect()
 }
 
 /// Reads the text of a plan file.
@@ -168,6 +193,7 @@ impl PlanFile {
                 _ => buffer.name.clone(),
             },
             bytes: buffer.bytes.unwrap_or(0),
+            pool: buffer.pool.map(PoolId),
             offset: buffer.offset,
             lifetime: buffer.start.zip(buffer.end).map(|(start, end)| Lifetime { start, end }),
         };
@@ -217,7 +243,32 @@ impl PlanFile {
         let plan = Plan::from_offsets(strategy, problem, entries.iter().map(|entry| entry.offset).collect());
         let slots: Option<Vec<SlotId>> = entries.iter().map(|entry| entry.slot.map(SlotId)).collect();
         let slots = slots.filter(|slots| !slots.is_empty());
-        Ok(Plan { slots, arena_bytes: self.arena_bytes.unwrap_or(plan.arena_bytes), status: Status::Feasible, note: None, ..plan })
+        let pools = self.pool_plan(prepared, &entries)?;
+        Ok(Plan { slots, pools, arena_bytes: self.arena_bytes.unwrap_or(plan.arena_bytes), status: Status::Feasible, note: None, ..plan })
+    }
+
+    /// The pools, if the problem has several and every buffer says which one it is in.
+    fn pool_plan(&self, prepared: &Prepared, entries: &[&PlanFileBuffer]) -> Result<Option<PoolPlan>, FormatError> {
+        let n_pools = prepared.problem.pools().len();
+        let of_buffer: Option<Vec<PoolId>> = entries.iter().map(|entry| entry.pool.map(PoolId)).collect();
+        let Some(of_buffer) = of_buffer.filter(|_| n_pools > 0) else { return Ok(None) };
+        if self.pools.len() != n_pools || of_buffer.iter().any(|pool| pool.index() >= n_pools) {
+            let what = format!("{} pools, but the problem has {n_pools}", self.pools.len());
+            return Err(FormatError::Plan { what, advice: "make the plan from the same file".to_owned() });
+        }
+        Ok(Some(PoolPlan { of_buffer, arena_bytes: self.pools.iter().map(|pool| pool.arena_bytes).collect() }))
+    }
+
+    /// The buffers as a plan to keep.
+    #[must_use]
+    pub fn to_keep(&self) -> Vec<OldBuffer> {
+        let old = |buffer: &PlanFileBuffer| OldBuffer {
+            name: buffer.name.clone(),
+            bytes: buffer.bytes,
+            offset: buffer.offset,
+            pool: buffer.pool.map(PoolId),
+        };
+        self.buffers.iter().map(old).collect()
     }
 
     fn check_range(&self, prepared: &Prepared, entries: &[&PlanFileBuffer]) -> Result<(), FormatError> {

@@ -70,6 +70,7 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
         title: String::new(),
         description: String::new(),
         source: Source::Buffers(Arc::new(plan.into_iter().map(buffer).collect())),
+        constraints: None,
         observed: Some(ObservedPlan { tool: tool.to_owned(), offsets, arena_bytes: None }),
         symbolic_dims: Vec::new(),
         warnings,

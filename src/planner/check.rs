@@ -18,8 +18,11 @@
 
 use std::sync::Arc;
 
-use crate::ids::{BufferId, SlotId};
-use crate::plan::Plan;
+use crate::check_rules::check_rules;
+use crate::check_sweep::{Rectangles, sweep};
+use crate::ids::{BufferId, PoolId, SlotId};
+use crate::lifetimes::Lifetime;
+use crate::plan::{Plan, PoolPlan};
 use crate::problem::Problem;
 
 /// How many violations a report keeps; all are counted. Chosen by eye: nobody reads more.
@@ -69,7 +72,7 @@ pub enum Violation {
     /// The plan does not have one offset (and one slot) per buffer.
     #[error("the plan has {n_planned} {what}, but there are {n_buffers} buffers")]
     WrongCount {
-        /// What there are too many or too few of: `offsets` or `slots`.
+        /// What there are too many or too few of: `offsets`, `slots` or `pools`.
         what: &'static str,
         /// How many the plan has.
         n_planned: usize,
@@ -114,6 +117,93 @@ pub enum Violation {
         /// Bytes from the slot's begin to the begin of the next one.
         slot_bytes: u64,
     },
+    /// A fixed buffer is somewhere else.
+    #[error("buffer {buffer} is at byte {offset}, but it is fixed at byte {pin}")]
+    NotAtPin {
+        /// The buffer.
+        buffer: BufferId,
+        /// Its offset.
+        offset: u64,
+        /// Where it must be.
+        pin: u64,
+    },
+    /// A buffer needs bytes that are reserved.
+    #[error("buffer {buffer} needs bytes {from_byte} to {to_byte} at step {step}, but they are reserved")]
+    InReserved {
+        /// The buffer.
+        buffer: BufferId,
+        /// The first such step.
+        step: u64,
+        /// First such byte.
+        from_byte: u64,
+        /// One past the last such byte.
+        to_byte: u64,
+    },
+    /// A view is not where it must be in the buffer that it lies in.
+    #[error("buffer {view} is at byte {offset}, but it lies at byte {at_byte} of buffer {of}, which is at byte {of_offset}")]
+    ViewElsewhere {
+        /// The view.
+        view: BufferId,
+        /// What it lies in.
+        of: BufferId,
+        /// Where in it.
+        at_byte: u64,
+        /// The view's offset.
+        offset: u64,
+        /// The offset of what it lies in.
+        of_offset: u64,
+    },
+    /// Two buffers that share a place have two.
+    #[error("buffers {a} and {b} share one place, but are at bytes {offset_a} and {offset_b}, or in two pools")]
+    NotInPlace {
+        /// One of them.
+        a: BufferId,
+        /// The other one.
+        b: BufferId,
+        /// Where the first one is.
+        offset_a: u64,
+        /// Where the other one is.
+        offset_b: u64,
+    },
+    /// A buffer is in a pool that it may not be in.
+    #[error("buffer {buffer} is in pool {pool}, which it may not be in")]
+    WrongPool {
+        /// The buffer.
+        buffer: BufferId,
+        /// Its pool.
+        pool: PoolId,
+    },
+    /// A buffer reaches into the next chunk.
+    #[error("buffer {buffer} of {bytes} bytes at byte {offset} straddles a multiple of the chunk size of {chunk_bytes} bytes")]
+    StraddlesChunk {
+        /// The buffer.
+        buffer: BufferId,
+        /// Its offset.
+        offset: u64,
+        /// Its size.
+        bytes: u64,
+        /// The size of a chunk.
+        chunk_bytes: u64,
+    },
+}
+
+impl Violation {
+    /// The buffers that the fault is about; none if it is about the plan as a whole.
+    #[must_use]
+    pub fn buffers(&self) -> Vec<BufferId> {
+        match *self {
+            Self::Overlap { a, b, .. } | Self::SlotMismatch { a, b, .. } | Self::NotInPlace { a, b, .. } | Self::KeptApart { a, b, .. } => vec![a, b],
+            Self::ViewElsewhere { view, of, .. } => vec![view, of],
+            Self::Misaligned { buffer, .. }
+            | Self::OutsideArena { buffer, .. }
+            | Self::SlotTooSmall { buffer, .. }
+            | Self::NotAtPin { buffer, .. }
+            | Self::InReserved { buffer, .. }
+            | Self::WrongPool { buffer, .. }
+            | Self::StraddlesChunk { buffer, .. } => vec![buffer],
+            Self::WrongCount { .. } => Vec::new(),
+        }
+    }
 }
 
 /// What is wrong with a plan.
@@ -134,7 +224,7 @@ impl CheckReport {
         self.n_violations == 0
     }
 
-    fn add(&mut self, violation: Violation) {
+    pub(crate) fn add(&mut self, violation: Violation) {
         self.n_violations += 1;
         if self.violations.len() < MAX_STORED {
             self.violations.push(violation);
@@ -183,6 +273,13 @@ pub fn check(problem: &Problem, plan: &Plan) -> CheckReport {
     if let Some(slots) = plan.slots.as_ref().filter(|slots| slots.len() != n_buffers) {
         report.add(Violation::WrongCount { what: "slots", n_planned: slots.len(), n_buffers });
     }
+    let n_pools = problem.pools().len();
+    let pools = plan.pools.as_ref();
+    let n_planned = pools.map_or(if n_pools == 0 { n_buffers } else { 0 }, |pools| pools.of_buffer.len());
+    let is_known = |pools: &PoolPlan| pools.arena_bytes.len() == n_pools && pools.of_buffer.iter().all(|pool| pool.index() < n_pools);
+    if n_planned != n_buffers || pools.is_some_and(|pools| !is_known(pools)) {
+        report.add(Violation::WrongCount { what: "pools", n_planned, n_buffers });
+    }
     if !report.is_valid() {
         return report;
     }
@@ -190,7 +287,10 @@ pub fn check(problem: &Problem, plan: &Plan) -> CheckReport {
     if let Some(slots) = &plan.slots {
         check_slots(problem, plan, slots, &mut report);
     }
-    check_overlaps(problem, plan, &mut report);
+    match problem.constraints() {
+        None => check_overlaps(problem, plan, &mut report),
+        Some(constraints) => check_rules(problem, constraints, plan, &mut report),
+    }
     check_kept_apart(problem, plan, &mut report);
     report
 }
@@ -210,10 +310,10 @@ fn check_kept_apart(problem: &Problem, plan: &Plan, report: &mut CheckReport) {
 }
 
 fn check_places(problem: &Problem, plan: &Plan, report: &mut CheckReport) {
-    let arena_bytes = plan.arena_bytes;
     for id in problem.ids() {
         let (offset, bytes) = (plan.offset(id), problem.buffer(id).bytes);
-        if !problem.align().divides(offset) {
+        let arena_bytes = plan.pools.as_ref().map_or(plan.arena_bytes, |pools| pools.arena_bytes[pools.of_buffer[id.index()].index()]);
+        if !problem.is_exact(id) && !problem.align().divides(offset) {
             report.add(Violation::Misaligned { buffer: id, offset, align: problem.align().bytes() });
         }
         if offset.checked_add(bytes).is_none_or(|end| end > arena_bytes) {
@@ -245,29 +345,32 @@ fn check_slots(problem: &Problem, plan: &Plan, slots: &[SlotId], report: &mut Ch
     }
 }
 
-fn check_overlaps(problem: &Problem, plan: &Plan, report: &mut CheckReport) {
-    let mut births: Vec<BufferId> = problem.ids().collect();
-    let mut deaths = births.clone();
-    let mut by_offset = births.clone();
-    births.sort_unstable_by_key(|&id| (problem.buffer(id).lifetime.start, id));
-    deaths.sort_unstable_by_key(|&id| problem.buffer(id).lifetime.end);
-    by_offset.sort_unstable_by_key(|&id| (plan.offset(id), id));
-    let mut live = LiveByOffset::new(plan, by_offset);
-    let mut n_dead = 0;
-    for &id in &births {
-        let start = problem.buffer(id).lifetime.start;
-        while problem.buffer(deaths[n_dead]).lifetime.end <= start {
-            live.remove(deaths[n_dead]);
-            n_dead += 1;
-        }
-        let from = plan.offset(id);
-        let to = from.saturating_add(problem.buffer(id).bytes);
-        live.visit_overlapping(from, to, &mut |other| {
-            report.n_overlaps += 1;
-            report.add(overlap(problem, plan, id, other));
-        });
-        live.insert(id, to);
+/// Every buffer whole, from its first to its last step.
+struct Whole<'a> {
+    problem: &'a Problem,
+    plan: &'a Plan,
+}
+
+impl Rectangles for Whole<'_> {
+    fn len(&self) -> usize {
+        self.problem.n_buffers()
     }
+
+    fn steps(&self, index: usize) -> Lifetime {
+        self.problem.buffers()[index].lifetime
+    }
+
+    fn bytes(&self, index: usize) -> (u64, u64) {
+        let offset = self.plan.offsets[index];
+        (offset, offset.saturating_add(self.problem.buffers()[index].bytes))
+    }
+}
+
+fn check_overlaps(problem: &Problem, plan: &Plan, report: &mut CheckReport) {
+    sweep(&Whole { problem, plan }, &mut |one, two| {
+        report.n_overlaps += 1;
+        report.add(overlap(problem, plan, BufferId::new(one), BufferId::new(two)));
+    });
 }
 
 fn overlap(problem: &Problem, plan: &Plan, one: BufferId, two: BufferId) -> Violation {
@@ -284,69 +387,9 @@ fn overlap(problem: &Problem, plan: &Plan, one: BufferId, two: BufferId) -> Viol
     }
 }
 
-/// The live buffers by offset, in a tree that holds the highest end below each node (0 where nothing is live).
-struct LiveByOffset {
-    by_offset: Vec<BufferId>,
-    rank: Vec<u32>,
-    offsets: Vec<u64>,
-    highest: Vec<u64>,
-    n_leaves: usize,
-}
-
-impl LiveByOffset {
-    fn new(plan: &Plan, by_offset: Vec<BufferId>) -> Self {
-        let mut rank = vec![0; by_offset.len()];
-        for (at, id) in (0_u32..).zip(&by_offset) {
-            rank[id.index()] = at;
-        }
-        let n_leaves = by_offset.len().next_power_of_two();
-        let offsets = by_offset.iter().map(|&id| plan.offset(id)).collect();
-        Self { by_offset, rank, offsets, highest: vec![0; 2 * n_leaves], n_leaves }
-    }
-
-    fn insert(&mut self, id: BufferId, end: u64) {
-        self.set(id, end);
-    }
-
-    fn remove(&mut self, id: BufferId) {
-        self.set(id, 0);
-    }
-
-    fn set(&mut self, id: BufferId, end: u64) {
-        let mut node = self.n_leaves + self.rank[id.index()] as usize;
-        self.highest[node] = end;
-        while node > 1 {
-            node /= 2;
-            let highest = self.highest[2 * node].max(self.highest[2 * node + 1]);
-            if self.highest[node] == highest {
-                return;
-            }
-            self.highest[node] = highest;
-        }
-    }
-
-    fn visit_overlapping(&self, from: u64, to: u64, visit: &mut impl FnMut(BufferId)) {
-        let prefix = self.offsets.partition_point(|&offset| offset < to);
-        self.descend(1, 0, self.n_leaves, prefix, from, visit);
-    }
-
-    fn descend(&self, node: usize, first: usize, width: usize, prefix: usize, from: u64, visit: &mut impl FnMut(BufferId)) {
-        if first >= prefix || self.highest[node] <= from {
-            return;
-        }
-        if width == 1 {
-            visit(self.by_offset[first]);
-            return;
-        }
-        self.descend(2 * node, first, width / 2, prefix, from, visit);
-        self.descend(2 * node + 1, first + width / 2, width / 2, prefix, from, visit);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lifetimes::Lifetime;
     use crate::units::Align;
 
     /// A (4 bytes) [0, 3), B (8) [1, 4), C (4) [3, 5): a good plan has A and C at 0 and B at 4.

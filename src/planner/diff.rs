@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ids::BufferId;
+use crate::ids::{BufferId, PoolId};
 use crate::lifetimes::Lifetime;
 use crate::plan::Plan;
 use crate::prepare::Prepared;
@@ -20,7 +20,9 @@ pub struct PlacedBuffer {
     pub name: String,
     /// Its size, rounded; 0 if a file does not say it.
     pub bytes: u64,
-    /// Its first byte in the arena.
+    /// Its pool; `None` if there is one arena.
+    pub pool: Option<PoolId>,
+    /// Its first byte in the arena, or in its pool.
     pub offset: u64,
     /// Its lifetime; `None` if a file does not say it.
     pub lifetime: Option<Lifetime>,
@@ -31,7 +33,13 @@ pub struct PlacedBuffer {
 pub fn placed_buffers(prepared: &Prepared, plan: &Plan) -> Vec<PlacedBuffer> {
     let place = |id: BufferId| {
         let buffer = prepared.problem.buffer(id);
-        PlacedBuffer { name: prepared.buffer_name(id).to_owned(), bytes: buffer.bytes, offset: plan.offset(id), lifetime: Some(buffer.lifetime) }
+        PlacedBuffer {
+            name: prepared.buffer_name(id).to_owned(),
+            bytes: buffer.bytes,
+            pool: plan.pools.as_ref().map(|pools| pools.of_buffer[id.index()]),
+            offset: plan.offset(id),
+            lifetime: Some(buffer.lifetime),
+        }
     };
     prepared.problem.ids().map(place).collect()
 }
@@ -71,7 +79,7 @@ impl DiffRow {
             Self::Vanished(_) => return vec!["vanished"],
         };
         let all = [
-            (old.offset != new.offset, "moved"),
+            ((old.pool, old.offset) != (new.pool, new.offset), "moved"),
             (old.bytes < new.bytes, "grew"),
             (old.bytes > new.bytes, "shrank"),
             (old.lifetime != new.lifetime, "lives at other steps"),
@@ -124,7 +132,7 @@ mod tests {
     use super::*;
 
     fn buffer(name: &str, bytes: u64, offset: u64) -> PlacedBuffer {
-        PlacedBuffer { name: name.to_owned(), bytes, offset, lifetime: Some(Lifetime { start: 0, end: 1 }) }
+        PlacedBuffer { name: name.to_owned(), bytes, pool: None, offset, lifetime: Some(Lifetime { start: 0, end: 1 }) }
     }
 
     #[test]
@@ -144,6 +152,12 @@ mod tests {
         ];
         assert_eq!((rows.as_slice(), diff.n_same, diff.n_of("moved")), (&expected[..], 2, 2));
         assert_eq!(diff_plans(&old, &old), PlanDiff { rows: Vec::new(), n_same: 6 });
+    }
+
+    #[test]
+    fn the_same_byte_of_another_pool_is_another_place() {
+        let (one, two) = ([buffer("x", 1, 0)], [PlacedBuffer { pool: Some(PoolId(1)), ..buffer("x", 1, 0) }]);
+        assert_eq!(diff_plans(&one, &two).n_of("moved"), 1);
     }
 
     #[test]

@@ -54,3 +54,8 @@ dense_id!(
     SlotId,
     "s"
 );
+dense_id!(
+    /// A pool: a memory with an arena of its own.
+    PoolId,
+    "p"
+);

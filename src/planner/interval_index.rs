@@ -40,13 +40,18 @@ pub(crate) struct IntervalIndex {
 impl IntervalIndex {
     /// An index over all buffers of `problem` with none inserted.
     pub(crate) fn empty(problem: &Problem) -> Self {
-        let mut ids: Vec<BufferId> = problem.ids().collect();
-        ids.sort_unstable_by_key(|&id| (problem.buffer(id).lifetime.start, id));
+        Self::over(problem.n_buffers(), |id| problem.buffer(id).lifetime)
+    }
+
+    /// An index over `n` things with lifetimes, none of them inserted.
+    pub(crate) fn over(n: usize, lifetime: impl Fn(BufferId) -> Lifetime) -> Self {
+        let mut ids: Vec<BufferId> = (0..n).map(BufferId::new).collect();
+        ids.sort_unstable_by_key(|&id| (lifetime(id).start, id));
         let mut position = vec![0; ids.len()];
         for (at, id) in (0_u32..).zip(&ids) {
             position[id.index()] = at;
         }
-        let starts = ids.iter().map(|&id| problem.buffer(id).lifetime.start).collect();
+        let starts = ids.iter().map(|&id| lifetime(id).start).collect();
         let n_leaves = ids.len().div_ceil(BLOCK).next_power_of_two();
         Self { ends: vec![0; ids.len()], latest: vec![0; 2 * n_leaves], n_leaves, ids, position, starts }
     }

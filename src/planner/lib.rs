@@ -24,6 +24,10 @@
 //! | gap | (arena − lower bound) / lower bound |
 //! | hole | bytes inside the arena that no live buffer covers at a step |
 //! | strategy | an algorithm that makes a plan |
+//! | pool | one of several memories, each with an arena of its own |
+//! | sub-view | a buffer at a byte offset inside another one |
+//! | gap (of a lifetime) | steps in which a buffer need not be kept |
+//! | chunk | a stretch of an arena that no buffer may reach out of |
 //! | observed plan | offsets that another tool chose, read from a file |
 //! | trace, event | what a real allocator did; one thing that it did |
 //! | block | memory that a real allocator handed out, from its allocation to its release; a buffer of the problem |
@@ -33,16 +37,21 @@ pub mod alias;
 mod bodies;
 pub mod bounds;
 pub mod check;
+mod check_rules;
+mod check_sweep;
+pub mod constraints;
 pub mod control;
 pub mod dependencies;
 pub mod diff;
 pub mod explain;
+mod families;
 pub mod fragmentation;
 pub mod generate;
 pub mod graph;
 pub mod ids;
 pub mod interference;
 mod interval_index;
+pub mod keep;
 pub mod kept_apart;
 pub mod lifetimes;
 pub mod links;
@@ -57,12 +66,15 @@ pub mod problem;
 mod ranges;
 pub mod recording;
 pub mod replay;
+pub mod rigid;
 pub mod schedule;
 pub mod solve;
 pub mod stacks;
 pub mod summary;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing_rules;
 #[cfg(any(test, feature = "testing"))]
 pub mod tight_toys;
 pub mod trace;

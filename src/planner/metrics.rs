@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::alias::Io;
+use crate::constraints::{Constraints, Reserved};
 use crate::graph::{Graph, Role};
-use crate::ids::{BufferId, TensorId};
+use crate::ids::{PoolId, TensorId};
 use crate::lifetimes::Lifetime;
 use crate::plan::Plan;
 use crate::prepare::{GraphContext, Prepared};
 use crate::problem::Problem;
+use crate::rigid::Piece;
 
 /// A number of bytes for every step, constant between the steps listed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,9 +58,9 @@ impl Curve {
 #[must_use]
 pub fn live_curve(problem: &Problem) -> Curve {
     let mut changes: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for buffer in problem.buffers() {
-        changes.entry(buffer.lifetime.start).or_default().0 += buffer.bytes;
-        changes.entry(buffer.lifetime.end).or_default().1 += buffer.bytes;
+    for piece in problem.pieces() {
+        changes.entry(piece.lifetime.start).or_default().0 += piece.bytes();
+        changes.entry(piece.lifetime.end).or_default().1 += piece.bytes();
     }
     let mut live = 0_u64;
     let values = changes.into_iter().map(|(step, (born, dead))| {
@@ -108,31 +110,40 @@ fn birth(context: &GraphContext, tensor: TensorId) -> Option<u64> {
     }
 }
 
-/// The highest byte that a live buffer holds at every step, plus one. Time O(n log n).
+/// The highest byte that a live buffer holds at every step, plus one; summed over the pools. Time O(n log n).
 #[must_use]
 pub fn top_curve(problem: &Problem, plan: &Plan) -> Curve {
-    let mut steps: Vec<u64> = problem.buffers().iter().flat_map(|buffer| [buffer.lifetime.start, buffer.lifetime.end]).collect();
-    steps.sort_unstable();
-    steps.dedup();
     let mut births = by_birth(problem).into_iter().peekable();
-    let mut tops: BinaryHeap<(u64, u64)> = BinaryHeap::new();
-    let values = steps.into_iter().map(|step| {
-        while let Some(id) = births.next_if(|&id| problem.buffer(id).lifetime.start <= step) {
-            let buffer = problem.buffer(id);
-            tops.push((plan.offset(id).saturating_add(buffer.bytes), buffer.lifetime.end));
+    let mut tops: Vec<BinaryHeap<(u64, u64)>> = vec![BinaryHeap::new(); problem.pools().len().max(1)];
+    let values = steps_of_change(problem).into_iter().map(|step| {
+        while let Some(piece) = births.next_if(|piece| piece.lifetime.start <= step) {
+            let end = plan.offset(piece.buffer).saturating_add(piece.to_byte);
+            tops[plan.pool(piece.buffer).index()].push((end, piece.lifetime.end));
         }
-        while tops.peek().is_some_and(|&(_, end)| end <= step) {
-            tops.pop();
+        let mut sum = 0_u64;
+        for tops in &mut tops {
+            while tops.peek().is_some_and(|&(_, end)| end <= step) {
+                tops.pop();
+            }
+            sum = sum.saturating_add(tops.peek().map_or(0, |&(top, _)| top));
         }
-        (step, tops.peek().map_or(0, |&(top, _)| top))
+        (step, sum)
     });
     Curve::from_changes(problem.span(), values)
 }
 
-fn by_birth(problem: &Problem) -> Vec<BufferId> {
-    let mut births: Vec<BufferId> = problem.ids().collect();
-    births.sort_unstable_by_key(|&id| (problem.buffer(id).lifetime.start, id));
+fn by_birth(problem: &Problem) -> Vec<Piece> {
+    let mut births: Vec<Piece> = problem.pieces().collect();
+    births.sort_unstable_by_key(|piece| (piece.lifetime.start, piece.buffer, piece.from_byte));
     births
+}
+
+/// The steps at which something begins or ends to be kept, ascending.
+fn steps_of_change(problem: &Problem) -> Vec<u64> {
+    let mut steps: Vec<u64> = problem.pieces().flat_map(|piece| [piece.lifetime.start, piece.lifetime.end]).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    steps
 }
 
 /// Free space below a live buffer: bytes that are in the arena, used by nobody, and not at its top.
@@ -140,33 +151,38 @@ fn by_birth(problem: &Problem) -> Vec<BufferId> {
 pub struct Hole {
     /// The steps in which exactly these bytes are free between two live buffers (or the arena's begin and one).
     pub lifetime: Lifetime,
-    /// The first free byte.
+    /// The first free byte; several pools lie one after another.
     pub offset: u64,
     /// How many are free.
     pub bytes: u64,
 }
 
-/// The first `max` holes by their end.
+/// The first `max` holes by their end. Several pools lie one after another; reserved bytes are no hole.
 ///
 /// Method: between two births or deaths nothing changes; list the gaps between the live buffers there, and prolong
 /// those that were there before.
 /// Time O(pieces · live buffers), space O(live buffers); works on faulty plans too.
 #[must_use]
 pub fn holes(problem: &Problem, plan: &Plan, max: usize) -> Vec<Hole> {
-    let mut steps: Vec<u64> = problem.buffers().iter().flat_map(|buffer| [buffer.lifetime.start, buffer.lifetime.end]).collect();
+    let pool_begins: Vec<u64> = (0..problem.pools().len().max(1)).map(|pool| plan.pool_begin(PoolId::new(pool))).collect();
+    let reserved = problem.constraints().map_or(&[][..], Constraints::reserved);
+    let mut steps = steps_of_change(problem);
+    steps.extend(reserved.iter().flat_map(|range| [range.lifetime.start, range.lifetime.end]));
     steps.sort_unstable();
     steps.dedup();
-    let mut births = by_birth(problem).into_iter().peekable();
-    let mut live: Vec<(u64, u64, u64)> = Vec::new();
+    let mut births: Vec<Taken> = reserved.iter().map(|range| Taken::reserved(range, &pool_begins)).collect();
+    births.extend(by_birth(problem).iter().map(|piece| Taken::kept(piece, plan)));
+    births.sort_by_key(|taken| taken.lifetime.start);
+    let mut births = births.into_iter().peekable();
+    let mut live: Vec<Taken> = Vec::new();
     let mut open: Vec<Hole> = Vec::new();
     let mut closed: Vec<Hole> = Vec::new();
     for step in steps {
-        live.retain(|&(_, _, death)| death > step);
-        while let Some(id) = births.next_if(|&id| problem.buffer(id).lifetime.start <= step) {
-            let range = (plan.offset(id), plan.offset(id).saturating_add(problem.buffer(id).bytes), problem.buffer(id).lifetime.end);
-            live.insert(live.partition_point(|other| other < &range), range);
+        live.retain(|taken| taken.lifetime.end > step);
+        while let Some(taken) = births.next_if(|taken| taken.lifetime.start <= step) {
+            live.insert(live.partition_point(|other| (other.begin, other.end) < (taken.begin, taken.end)), taken);
         }
-        let gaps = gaps(&live, step, &open);
+        let gaps = gaps(&live, &pool_begins, step, &open);
         closed.extend(
             open.iter()
                 .filter(|hole| gaps.binary_search_by_key(&hole.offset, |gap| gap.offset).map_or(true, |at| gaps[at].lifetime != hole.lifetime))
@@ -181,19 +197,55 @@ pub fn holes(problem: &Problem, plan: &Plan, max: usize) -> Vec<Hole> {
     closed
 }
 
-/// The gaps between live buffers at `step`; one that was open keeps its start. The end is not known yet.
-fn gaps(live: &[(u64, u64, u64)], step: u64, open: &[Hole]) -> Vec<Hole> {
+/// Bytes that are no hole at some steps.
+struct Taken {
+    begin: u64,
+    end: u64,
+    lifetime: Lifetime,
+    is_reserved: bool,
+}
+
+impl Taken {
+    /// What is reserved above the pool's highest buffer is cut off: the next pool begins there.
+    fn reserved(range: &Reserved, pool_begins: &[u64]) -> Self {
+        let pool = range.pool.index();
+        let next = pool_begins.get(pool + 1).copied().unwrap_or(u64::MAX);
+        let address = |byte: u64| pool_begins[pool].saturating_add(byte).min(next);
+        Self { begin: address(range.from_byte), end: address(range.to_byte), lifetime: range.lifetime, is_reserved: true }
+    }
+
+    fn kept(piece: &Piece, plan: &Plan) -> Self {
+        let address = plan.address(piece.buffer);
+        let (begin, end) = (address.saturating_add(piece.from_byte), address.saturating_add(piece.to_byte));
+        Self { begin, end, lifetime: piece.lifetime, is_reserved: false }
+    }
+}
+
+/// The gaps below live buffers at `step`; one that was open keeps its start. The end is not known yet.
+fn gaps(live: &[Taken], pool_begins: &[u64], step: u64, open: &[Hole]) -> Vec<Hole> {
     let mut gaps = Vec::new();
+    let mut n_below_live = 0;
     let mut top = 0;
-    for &(begin, end, _) in live {
-        if begin > top {
-            let bytes = begin - top;
+    let mut pool = 0;
+    for taken in live {
+        let here = pool_begins.partition_point(|&begin| begin <= taken.begin);
+        if here != pool {
+            gaps.truncate(n_below_live);
+            top = top.max(pool_begins[here.saturating_sub(1)]);
+            pool = here;
+        }
+        if taken.begin > top {
+            let bytes = taken.begin - top;
             let before = open.binary_search_by_key(&top, |hole| hole.offset).ok().map(|at| open[at]).filter(|hole| hole.bytes == bytes);
             let start = before.map_or(step, |hole| hole.lifetime.start);
             gaps.push(Hole { lifetime: Lifetime { start, end: u64::MAX }, offset: top, bytes });
         }
-        top = top.max(end);
+        top = top.max(taken.end);
+        if !taken.is_reserved {
+            n_below_live = gaps.len();
+        }
     }
+    gaps.truncate(n_below_live);
     gaps
 }
 

@@ -5,6 +5,7 @@
 
 use crate::alias::Io;
 use crate::check::{CheckReport, check};
+use crate::constraints::Constraints;
 use crate::graph::{Graph, InPlace};
 use crate::ids::{BufferId, TensorId};
 use crate::lifetimes::{Lifetime, lifetimes};
@@ -16,12 +17,13 @@ use crate::units::Align;
 use crate::workload::{ObservedPlan, Source, Workload};
 
 /// The plan found in the file, as a plan of the problem; `None` if there is none, or if it does not place this problem's
-/// buffers: with in-place results shared, a buffer may hold tensors that the tool placed apart.
+/// buffers: with in-place results shared, a buffer may hold tensors that the tool placed apart, and of several pools it
+/// knows one.
 ///
 /// It is as the other tool made it: nothing says that it is aligned, or valid.
 #[must_use]
 pub fn observed_plan(prepared: &Prepared) -> Option<Plan> {
-    let observed = prepared.workload.observed.as_ref()?;
+    let observed = prepared.workload.observed.as_ref().filter(|_| prepared.problem.pools().is_empty())?;
     let offsets: Option<Vec<u64>> = match &prepared.context {
         None if observed.offsets.len() == prepared.problem.n_buffers() => observed.offsets.iter().copied().collect(),
         None => None,
@@ -61,7 +63,7 @@ pub fn observed_bytes(prepared: &Prepared) -> Option<u64> {
 /// What another tool placed, as it placed it.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The placed buffers with their lifetimes, unaligned.
+    /// The placed buffers with their lifetimes, unaligned but for alignments of their own, and with their gaps.
     pub problem: Problem,
     /// Where the tool put them.
     pub plan: Plan,
@@ -86,18 +88,23 @@ pub fn observed(workload: &Workload) -> Option<Observed> {
     let mut sizes = Vec::new();
     let mut offsets = Vec::new();
     let mut names = Vec::new();
+    let mut rules = Constraints::default();
     let mut push = |name: &str, bytes: u64, lifetime: Lifetime, offset: u64| {
-        if bytes > 0 && offset.checked_add(bytes).is_some() {
+        let is_placed = bytes > 0 && offset.checked_add(bytes).is_some();
+        if is_placed {
             sizes.push((bytes, lifetime));
             offsets.push(offset);
             names.push(name.to_owned());
         }
+        is_placed.then(|| BufferId::new(names.len() - 1))
     };
     match &workload.source {
         Source::Buffers(buffers) => {
-            for (buffer, place) in buffers.iter().zip(&found.offsets) {
-                if let Some(offset) = *place {
-                    push(&buffer.name, buffer.size_bytes, buffer.lifetime, offset);
+            for ((index, buffer), place) in buffers.iter().enumerate().zip(&found.offsets) {
+                if let Some(id) = place.and_then(|offset| push(&buffer.name, buffer.size_bytes, buffer.lifetime, offset))
+                    && let Some(given) = &workload.constraints
+                {
+                    rules.copy_own(id, given, BufferId::new(index));
                 }
             }
         }
@@ -114,7 +121,8 @@ pub fn observed(workload: &Workload) -> Option<Observed> {
             }
         }
     }
-    let problem = Problem::new(sizes, Align::ONE).ok().filter(|problem| problem.n_buffers() > 0)?;
+    let problem =
+        Problem::new(sizes, Align::ONE).and_then(|problem| problem.with_constraints(rules)).ok().filter(|problem| problem.n_buffers() > 0)?;
     let plan = Plan::from_offsets(found.tool.clone(), &problem, offsets);
     let arena_bytes = found.arena_bytes.unwrap_or(plan.arena_bytes);
     Some(Observed { problem, plan: Plan { arena_bytes, ..plan }, names })

@@ -248,7 +248,10 @@ fn prepare_graph(workload: &Arc<Workload>, graph: &Arc<Graph>, schedule: Schedul
 }
 
 fn prepare_bare(workload: &Arc<Workload>, sizes: impl Iterator<Item = (u64, Lifetime)>, settings: PrepareSettings) -> Result<Prepared, ProblemError> {
-    let problem = Problem::new(sizes, settings.align)?.with_capacity(settings.capacity_bytes);
+    let mut problem = Problem::new(sizes, settings.align)?.with_capacity(settings.capacity_bytes);
+    if let Some(constraints) = &workload.constraints {
+        problem = problem.with_constraints(constraints.as_ref().clone())?;
+    }
     let mut warnings = workload.warnings.clone();
     if settings.order != Order::File || settings.parallel != Parallel::Off {
         warnings.push(Warning::general("the file has buffers but no graph, so that there is no order to choose and nothing to run in parallel"));

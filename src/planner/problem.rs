@@ -1,10 +1,14 @@
 //! The planning problem: sizes and lifetimes, an alignment, a capacity. The waist between formats and solvers.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::constraints::{ConstraintError, Constraints, FeatureSet, Pool};
 use crate::ids::BufferId;
 use crate::kept_apart::KeptApart;
 use crate::lifetimes::Lifetime;
+use crate::rigid::{Bodies, Piece, check_pins, check_tables};
 use crate::units::Align;
 
 /// One buffer to place.
@@ -59,6 +63,9 @@ pub enum ProblemError {
         /// How many the input has.
         n_buffers: usize,
     },
+    /// A rule beyond sizes and lifetimes contradicts the buffers or another rule.
+    #[error("{0}")]
+    Constraint(#[from] ConstraintError),
 }
 
 /// Buffers with sizes and lifetimes, to be placed in one arena.
@@ -70,6 +77,16 @@ pub struct Problem {
     align: Align,
     capacity_bytes: Option<u64>,
     kept_apart: Option<Arc<KeptApart>>,
+    extras: Option<Box<Extras>>,
+}
+
+/// What a problem has beyond sizes and lifetimes, and what follows from it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Extras {
+    constraints: Constraints,
+    /// Buffers that the problem's alignment leaves alone: views, and what is fixed.
+    exact: BTreeSet<BufferId>,
+    bodies: Bodies,
 }
 
 /// Sums below this stay far from overflow wherever two of them are added.
@@ -100,7 +117,7 @@ impl Problem {
             total = sum;
             buffers.push(Buffer { size_bytes, bytes, lifetime });
         }
-        Ok(Self { buffers, align, capacity_bytes: None, kept_apart: None })
+        Ok(Self { buffers, align, capacity_bytes: None, kept_apart: None, extras: None })
     }
 
     /// The same problem with a limit on the arena.
@@ -110,10 +127,106 @@ impl Problem {
         self
     }
 
+    /// The same problem with rules beyond sizes and lifetimes; earlier ones are replaced.
+    ///
+    /// Views and buffers that are fixed, or share a place with one, count their exact size, and of the alignments only
+    /// their own. A single pool is the arena: its capacity becomes the problem's if that has none.
+    /// Time O(n log n), space O(n).
+    ///
+    /// # Errors
+    /// The first rule that contradicts the buffers or another rule.
+    ///
+    /// # Panics
+    /// If pairs of buffers are kept apart: such a problem comes from a graph, and graphs have no rules.
+    pub fn with_constraints(mut self, mut constraints: Constraints) -> Result<Self, ProblemError> {
+        let families = check_tables(&self.buffers, &constraints)?;
+        if let [pool] = constraints.pools.as_slice() {
+            self.capacity_bytes = self.capacity_bytes.or(pool.capacity_bytes);
+            constraints.pools.clear();
+        }
+        if constraints.pools.is_empty() {
+            constraints.preferences.clear();
+        }
+        if constraints.max_chunk_bytes == Some(0) {
+            return Err(ConstraintError::ChunkTooSmall { buffer: BufferId(0), bytes: 1, chunk_bytes: 0 }.into());
+        }
+        let mut exact: BTreeSet<BufferId> = constraints.views.keys().chain(constraints.pins.keys()).copied().collect();
+        for family in families.iter().filter(|family| family.iter().any(|(id, _)| constraints.pins.contains_key(id))) {
+            exact.extend(family.iter().map(|&(id, _)| id));
+        }
+        // What the problem's alignment brings about anyway is no rule that a strategy would have to know.
+        let align = self.align.bytes();
+        constraints.aligns.retain(|id, own| exact.contains(id) || !align.is_multiple_of(own.bytes()));
+        for (index, buffer) in self.buffers.iter_mut().enumerate() {
+            let is_exact = !exact.is_empty() && exact.contains(&BufferId::new(index));
+            buffer.bytes = if is_exact { buffer.size_bytes } else { self.align.round_up(buffer.size_bytes).unwrap_or(buffer.bytes) };
+        }
+        self.extras = None;
+        if constraints.features() != FeatureSet::NONE {
+            assert!(self.kept_apart.is_none(), "a problem has rules or pairs that are kept apart, not both");
+            let bodies = Bodies::new(&self.buffers, self.align, &constraints, &exact, families)?;
+            check_pins(&bodies, &constraints)?;
+            self.extras = Some(Box::new(Extras { constraints, exact, bodies }));
+        }
+        Ok(self)
+    }
+
+    /// The rules beyond sizes and lifetimes; `None` without any.
+    #[must_use]
+    pub fn constraints(&self) -> Option<&Constraints> {
+        self.extras.as_ref().map(|extras| &extras.constraints)
+    }
+
+    /// Which kinds of such rules there are.
+    #[must_use]
+    pub fn features(&self) -> FeatureSet {
+        self.constraints().map_or(FeatureSet::NONE, Constraints::features)
+    }
+
+    /// The pools; empty if there is one arena.
+    #[must_use]
+    pub fn pools(&self) -> &[Pool] {
+        self.constraints().map_or(&[], |constraints| &constraints.pools)
+    }
+
+    /// What must be kept when, as disjoint rectangles of steps and bytes; without rules one per buffer, by id.
+    pub fn pieces(&self) -> impl Iterator<Item = Piece> + use<'_> {
+        let (plain, bodies) = match &self.extras {
+            None => (self.buffers.as_slice(), None),
+            Some(extras) => (&[][..], Some(&extras.bodies)),
+        };
+        let whole = |(index, buffer): (usize, &Buffer)| Piece {
+            buffer: BufferId::new(index),
+            lifetime: buffer.lifetime,
+            from_byte: 0,
+            to_byte: buffer.bytes,
+        };
+        let of_bodies = bodies.into_iter().flat_map(|bodies| bodies.iter().flat_map(|body| bodies.pieces_of(body).iter().copied()));
+        plain.iter().enumerate().map(whole).chain(of_bodies)
+    }
+
+    /// What a placement moves as one.
+    pub(crate) fn bodies(&self) -> Cow<'_, Bodies> {
+        match &self.extras {
+            Some(extras) => Cow::Borrowed(&extras.bodies),
+            None => Cow::Owned(Bodies::plain(&self.buffers, self.align)),
+        }
+    }
+
+    /// Whether the problem's alignment leaves a buffer alone: it is a view, or fixed.
+    #[must_use]
+    pub fn is_exact(&self, id: BufferId) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.exact.contains(&id))
+    }
+
     /// The same problem with pairs of buffers that may not share memory although they are never live together.
+    ///
+    /// # Panics
+    /// If there are rules beyond sizes and lifetimes, or the pairs are those of another problem.
     #[must_use]
     pub fn with_kept_apart(mut self, kept_apart: Arc<KeptApart>) -> Self {
         assert_eq!(kept_apart.n_buffers(), self.buffers.len(), "the pairs are those of this problem");
+        assert!(self.extras.is_none(), "a problem has rules or pairs that are kept apart, not both");
         self.kept_apart = Some(kept_apart);
         self
     }

@@ -4,7 +4,10 @@
 //! Method: keep who wrote each byte of the arena last. Walk the schedule: an op looks whether every byte of its
 //! planned inputs still carries the tag of the write that made it, then writes its own tags; afterwards its inputs
 //! must still be whole unless the op declares that it may overwrite them, and its outputs must be whole too. A view
-//! writes nothing and carries its input's tag. Graph outputs in the arena are looked at once more at the end.
+//! writes nothing and carries its input's tag; where the rules of the problem put a view's buffer inside its input's
+//! ([`crate::constraints::SubView`]) it carries it there. Where they put the input's buffer inside the output's, as a
+//! concatenation does whose parts are made in place, the parts carry the output's tag from then on. Graph outputs in
+//! the arena are looked at once more at the end.
 //! Guarantee: every byte that a run of the graph would read wrongly is found, up to one fault per op and tensor.
 //! Time O((reads + writes) log n + pieces), space O(n).
 //! Source: the poisoning of sanitizers, with symbols for bytes; the idea of checking a result by running it
@@ -20,6 +23,7 @@
 use std::collections::BTreeMap;
 
 use crate::alias::{Io, Storage};
+use crate::families::families;
 use crate::graph::{Graph, InPlace, Op, Role};
 use crate::ids::{BufferId, OpId, TensorId};
 use crate::plan::Plan;
@@ -80,6 +84,8 @@ struct Run<'a> {
     context: &'a GraphContext,
     problem: &'a Problem,
     plan: &'a Plan,
+    /// Family and distance from its first byte of each buffer that shares a place by a rule.
+    places: BTreeMap<BufferId, (usize, u64)>,
     arena: Arena,
     /// The write that each tensor's bytes should carry; `None` before there is one, and outside the arena.
     tag: Vec<Option<TensorId>>,
@@ -89,7 +95,10 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(context: &'a GraphContext, problem: &'a Problem, plan: &'a Plan) -> Self {
         assert_eq!(plan.offsets.len(), problem.n_buffers(), "a plan has one offset per buffer");
-        Self { context, problem, plan, arena: Arena::default(), tag: vec![None; context.graph.tensors().len()], faults: Vec::new() }
+        let families = problem.constraints().map_or_else(Vec::new, |rules| families(rules).expect("the rules of a problem hold together"));
+        let members = families.into_iter().enumerate().flat_map(|(family, members)| members.into_iter().map(move |(id, at)| (id, (family, at))));
+        let tag = vec![None; context.graph.tensors().len()];
+        Self { context, problem, plan, places: members.collect(), arena: Arena::default(), tag, faults: Vec::new() }
     }
 
     fn buffer(&self, tensor: TensorId) -> Option<BufferId> {
@@ -103,6 +112,31 @@ impl<'a> Run<'a> {
     fn range(&self, buffer: BufferId) -> (u64, u64) {
         let from = self.plan.offset(buffer);
         (from, from.saturating_add(self.problem.buffer(buffer).size_bytes))
+    }
+
+    /// Whether one buffer lies in the other: they are one, or the rules of the problem say so.
+    fn lies_in(&self, inner: Option<BufferId>, outer: Option<BufferId>) -> bool {
+        if inner == outer {
+            return true;
+        }
+        let place = |buffer: BufferId| Some((*self.places.get(&buffer)?, self.problem.buffer(buffer).size_bytes));
+        let (Some(((family, at), bytes)), Some(((other, from), of_bytes))) = (inner.and_then(place), outer.and_then(place)) else { return false };
+        family == other && at >= from && at + bytes <= from + of_bytes
+    }
+
+    /// The parts that an output is made of in place carry its tag.
+    fn adopt_parts(&mut self, op: &Op, output: TensorId) {
+        let context = self.context;
+        for &(input, whole) in op.views.iter().filter(|&&(_, whole)| whole == output) {
+            let (part, of) = (self.buffer(input), self.buffer(whole));
+            let Some(buffer) = part.filter(|_| part != of && self.lies_in(part, of)) else { continue };
+            let old = self.tag[input.index()];
+            for &tensor in &context.map.buffers[buffer.index()].tensors {
+                if self.tag[tensor.index()] == old {
+                    self.tag[tensor.index()] = Some(output);
+                }
+            }
+        }
     }
 
     fn write(&mut self, tensor: TensorId) {
@@ -120,9 +154,12 @@ impl<'a> Run<'a> {
             self.look(id, step, input);
         }
         for &output in &op.outputs {
-            match view_source(op, output).filter(|&input| self.buffer(input) == self.buffer(output)) {
+            match view_source(op, output).filter(|&input| self.lies_in(self.buffer(output), self.buffer(input))) {
                 Some(input) => self.tag[output.index()] = self.tag[input.index()],
-                None => self.write(output),
+                None => {
+                    self.write(output);
+                    self.adopt_parts(op, output);
+                }
             }
         }
         for &input in &op.inputs {
@@ -137,7 +174,8 @@ impl<'a> Run<'a> {
 
     /// Whether the op declares that it may overwrite `input` by an output that it writes to the same buffer.
     fn may_be_gone(&self, op: &Op, input: TensorId) -> bool {
-        let shares = |output: TensorId| self.buffer(output).is_some() && self.buffer(input) == self.buffer(output);
+        let (from, to) = (self.buffer(input), |output: TensorId| self.buffer(output));
+        let shares = |output: TensorId| to(output).is_some() && (self.lies_in(from, to(output)) || self.lies_in(to(output), from));
         match &op.in_place {
             InPlace::No => false,
             InPlace::AnyInput => op.outputs.first().is_some_and(|&output| shares(output)),
@@ -215,5 +253,78 @@ impl Arena {
             at = end;
         }
         (at < to).then_some((None, at, to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alias::{AliasSettings, SharedBuffer};
+    use crate::constraints::Constraints;
+    use crate::graph::{Dtype, GraphParts, Tensor};
+    use crate::lifetimes::Lifetime;
+    use crate::testing::prepare_graph;
+    use crate::units::Align;
+
+    /// A graph of ops with inputs, outputs and views; every tensor after the first is a buffer of its own.
+    fn context(bytes: &[u64], ops: &[(&[u32], u32, bool)]) -> GraphContext {
+        let tensor = |(index, &bytes): (usize, &u64)| {
+            let role = if index == 0 { Role::GraphInput } else { Role::Activation };
+            Tensor { name: format!("t{index}"), dtype: Dtype::U8, shape: None, bytes: Some(bytes), role, unknown_because: String::new() }
+        };
+        let op = |&(inputs, output, is_view): &(&[u32], u32, bool)| Op {
+            name: format!("op{output}"),
+            kind: "Op".to_owned(),
+            inputs: inputs.iter().copied().map(TensorId).collect(),
+            outputs: vec![TensorId(output)],
+            views: if is_view { inputs.iter().map(|&input| (TensorId(input), TensorId(output))).collect() } else { Vec::new() },
+            in_place: InPlace::No,
+            foldable: false,
+            bodies: Vec::new(),
+        };
+        let parts = GraphParts { tensors: bytes.iter().enumerate().map(tensor).collect(), ops: ops.iter().map(op).collect() };
+        let prepared = prepare_graph(Graph::new(parts).expect("a valid graph"), Align::ONE, AliasSettings::default());
+        let mut context = prepared.context.as_deref().expect("it has a graph").clone();
+        let own = |index: usize| if index == 0 { Storage::Static } else { Storage::Planned(BufferId::new(index - 1)) };
+        context.map.storage = (0..bytes.len()).map(own).collect();
+        let lifetime = Lifetime { start: 0, end: 1 };
+        let shared = |index: usize| SharedBuffer { tensors: vec![TensorId::new(index)], bytes: bytes[index], lifetime };
+        context.map.buffers = (1..bytes.len()).map(shared).collect();
+        context
+    }
+
+    fn problem(lives: &[(u64, u64, u64)], views: &[(u32, u32, u64)]) -> Problem {
+        let mut rules = Constraints::default();
+        for &(view, of, at) in views {
+            rules.set_view(BufferId(view), BufferId(of), at);
+        }
+        let sizes = lives.iter().map(|&(bytes, start, end)| (bytes, Lifetime { start, end }));
+        Problem::new(sizes, Align::ONE).and_then(|problem| problem.with_constraints(rules)).expect("a valid problem")
+    }
+
+    fn faults(context: &GraphContext, problem: &Problem, offsets: &[u64]) -> Vec<String> {
+        let plan = Plan::from_offsets("test", problem, offsets.to_vec());
+        replay(context, problem, &plan).iter().map(|fault| fault.describe(&context.graph)).collect()
+    }
+
+    #[test]
+    fn a_slice_keeps_its_bytes_alone_when_the_rest_is_dead() {
+        // t1 = f(t0); t2 = upper half of t1; t3 = g(t2); t4 = h(t2, t3): t3 may take the lower half of t1.
+        let context = context(&[8, 8, 4, 4, 1], &[(&[0], 1, false), (&[1], 2, true), (&[2], 3, false), (&[2, 3], 4, false)]);
+        let problem = problem(&[(8, 0, 2), (4, 1, 4), (4, 2, 4), (1, 3, 4)], &[(1, 0, 4)]);
+        assert_eq!(faults(&context, &problem, &[0, 4, 0, 8]), Vec::<String>::new());
+        assert_eq!(crate::check::check(&problem, &Plan::from_offsets("test", &problem, vec![0, 4, 0, 8])).violations, []);
+        assert_eq!(faults(&context, &problem, &[0, 4, 1, 8])[0], "step 2, op `op3`: bytes 4 to 5 of `t2` hold `t3`");
+        // A slice that is put elsewhere finds bytes that nobody wrote.
+        assert_eq!(faults(&context, &problem, &[0, 10, 0, 9])[0], "step 1, op `op2`: bytes 10 to 14 of `t2` were never written");
+    }
+
+    #[test]
+    fn parts_made_in_place_are_whole_before_and_after_they_are_joined() {
+        // t1 and t2 are the halves of t3; t4 reads t1 after the join.
+        let context = context(&[8, 4, 4, 8, 1], &[(&[0], 1, false), (&[0], 2, false), (&[1, 2], 3, true), (&[1, 3], 4, false)]);
+        let problem = problem(&[(4, 0, 4), (4, 1, 3), (8, 2, 4), (1, 3, 4)], &[(0, 2, 0), (1, 2, 4)]);
+        assert_eq!(faults(&context, &problem, &[0, 4, 0, 8]), Vec::<String>::new());
+        assert_eq!(faults(&context, &problem, &[0, 4, 0, 7])[0], "step 3, op `op4`: bytes 7 to 8 of `t3` hold `t4`");
     }
 }

@@ -5,6 +5,7 @@ use crate::check::CheckReport;
 use crate::observed::observed_bytes;
 use crate::plan::{Plan, Status};
 use crate::prepare::Prepared;
+use crate::problem::Problem;
 
 /// Every number that is reported about a plan; bytes are rounded to the alignment except `static_bytes`.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,12 +52,56 @@ pub struct Summary {
     pub gap: f64,
     /// The alignment in bytes.
     pub align: u64,
-    /// Whether the arena is within the capacity; true without one.
+    /// Whether the arena is within the capacity, and each pool within its own; true without any.
     pub fits_capacity: bool,
+    /// What each pool holds; empty if there is one arena.
+    pub pools: Vec<PoolSummary>,
     /// The first step at which the peak is reached.
     pub peak_step: u64,
     /// What the strategy says about its choice.
     pub note: Option<String>,
+}
+
+/// The numbers of one of several pools.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PoolSummary {
+    /// Its name, or its number if it has none.
+    pub name: String,
+    /// Highest end of any buffer in it.
+    pub arena_bytes: u64,
+    /// How many bytes it has; `None` without a limit.
+    pub capacity_bytes: Option<u64>,
+    /// How many buffers are in it.
+    pub buffers: u64,
+}
+
+impl PoolSummary {
+    /// Whether the pool is within its capacity.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        self.capacity_bytes.is_none_or(|capacity| self.arena_bytes <= capacity)
+    }
+}
+
+/// What a plan puts into each pool; empty if there is one arena, or if the plan knows no pools.
+#[must_use]
+pub fn pool_summaries(problem: &Problem, plan: &Plan) -> Vec<PoolSummary> {
+    let Some(planned) = &plan.pools else { return Vec::new() };
+    let mut buffers = vec![0_u64; problem.pools().len()];
+    for pool in &planned.of_buffer {
+        if let Some(count) = buffers.get_mut(pool.index()) {
+            *count += 1;
+        }
+    }
+    let pools = problem.pools().iter().enumerate().zip(&planned.arena_bytes).zip(buffers);
+    pools
+        .map(|(((index, pool), &arena_bytes), buffers)| PoolSummary {
+            name: if pool.name.is_empty() { format!("pool {index}") } else { pool.name.clone() },
+            arena_bytes,
+            capacity_bytes: pool.capacity_bytes,
+            buffers,
+        })
+        .collect()
 }
 
 /// Gathers the numbers. Time O(n log n).
@@ -66,6 +111,7 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
     let (peak_live_bytes, peak_step) = peak_live_bytes(problem);
     let lower_bound_bytes = lower_bound_bytes(problem);
     let valid = report.is_valid();
+    let pools = pool_summaries(problem, plan);
     let unknown_tensors = prepared.n_unknown();
     // What is not counted might not fit: no claim about the whole.
     let status = if unknown_tensors > 0 && plan.status == Status::Optimal { Status::Feasible } else { plan.status };
@@ -91,7 +137,8 @@ pub fn summarize(prepared: &Prepared, plan: &Plan, report: &CheckReport) -> Summ
         saving: if prepared.naive_bytes == 0 { 0.0 } else { 1.0 - ratio(plan.arena_bytes, prepared.naive_bytes) },
         gap: if lower_bound_bytes == 0 { 0.0 } else { ratio(plan.arena_bytes, lower_bound_bytes) - 1.0 },
         align: problem.align().bytes(),
-        fits_capacity: problem.capacity_bytes().is_none_or(|capacity| plan.arena_bytes <= capacity),
+        fits_capacity: problem.capacity_bytes().is_none_or(|capacity| plan.arena_bytes <= capacity) && pools.iter().all(PoolSummary::fits),
+        pools,
         peak_step,
         note: plan.note.clone(),
     }

@@ -96,7 +96,17 @@ fn add_random_op(rng: &mut fastrand::Rng, tensors: &mut Vec<Tensor>, ops: &mut V
 #[must_use]
 pub fn workload_of(source: Source) -> Arc<Workload> {
     let (file, title, description) = (String::new(), String::new(), String::new());
-    Arc::new(Workload { file, format: "generated", title, description, source, observed: None, symbolic_dims: Vec::new(), warnings: Vec::new() })
+    Arc::new(Workload {
+        file,
+        format: "generated",
+        title,
+        description,
+        source,
+        constraints: None,
+        observed: None,
+        symbolic_dims: Vec::new(),
+        warnings: Vec::new(),
+    })
 }
 
 /// A graph, prepared.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::constraints::Constraints;
 use crate::graph::Graph;
 use crate::lifetimes::Lifetime;
 use crate::trace::Trace;
@@ -93,6 +94,8 @@ pub struct Workload {
     pub description: String,
     /// What there is to plan.
     pub source: Source,
+    /// Rules beyond sizes and lifetimes, by position in [`Source::Buffers`]; `None` without any, and for graphs.
+    pub constraints: Option<Arc<Constraints>>,
     /// The plan found in the file, if any.
     pub observed: Option<ObservedPlan>,
     /// The open dimensions, in order of appearance.

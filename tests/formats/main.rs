@@ -12,6 +12,7 @@ mod op_lists;
 mod other_problems;
 mod pickle_writer;
 mod plan_files;
+mod problem_files;
 mod support;
 mod tflite_models;
 mod torch_damaged;

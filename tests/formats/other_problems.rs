@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 use arenascope_formats::dsa::problem_to_json;
 use arenascope_planner::alias::Io;
+use arenascope_planner::constraints::{Feature, Gap};
 use arenascope_planner::graph::{Graph, Role};
+use arenascope_planner::ids::BufferId;
+use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::observed::{observed, observed_bytes};
 use arenascope_planner::plan::Plan;
+use arenascope_planner::prepare::{PrepareSettings, prepare};
+use arenascope_planner::units::Align;
 use arenascope_planner::workload::{BareBuffer, Source, Workload};
 
 use crate::support::{graph, open, parse, path, prepared, totals};
@@ -37,9 +42,30 @@ fn dsa_problems_are_read_and_what_is_not_planned_with_is_said() {
     let list = buffers(&workload);
     assert_eq!((workload.format, list.len(), workload.title.as_str()), ("dsa-json", 2, "two pools"));
     assert_eq!((list[1].name.as_str(), list[1].size_bytes, list[1].lifetime.start, list[1].lifetime.end), ("b", 100, 21, 60));
-    for part in ["2 pools", "alignment of its own", "gaps", "1 separation"] {
+    for part in ["2 pools", "1 separation"] {
         warned(&workload, part);
     }
+    let rules = workload.constraints.as_deref().expect("alignments and a gap");
+    assert_eq!((rules.align(BufferId(0)), rules.gaps(BufferId(0))), (Align::new(32), &[][..]));
+    assert_eq!(rules.gaps(BufferId(1)), [Gap { lifetime: Lifetime { start: 50, end: 55 }, window: None }]);
+    // Alignments that all offsets have anyway do not keep any strategy from planning.
+    let problem = prepare(&Arc::new(workload), PrepareSettings::default()).expect("a problem").problem;
+    assert_eq!(problem.features().iter().collect::<Vec<_>>(), [Feature::Gaps]);
+}
+
+#[test]
+fn pins_of_a_dsa_problem_are_kept_unless_they_are_a_whole_plan() {
+    let pinned = |pins: &str| {
+        let text = DSA.replacen(r#""pinned_allocations":[]"#, &format!(r#""pinned_allocations":[{pins}]"#), 1);
+        parse("problem.json", text.as_bytes()).expect("a problem")
+    };
+    let one = pinned(r#"{"buffer_id":1,"offset":96}"#);
+    let pin = |workload: &Workload, id| workload.constraints.as_deref().and_then(|rules| rules.pinned(BufferId(id)));
+    assert_eq!((pin(&one, 0), pin(&one, 1)), (None, Some(96)));
+    let all = pinned(r#"{"buffer":0,"offset":128},{"buffer":1,"offset":0}"#);
+    assert_eq!((pin(&all, 0), pin(&all, 1)), (None, None));
+    assert_eq!(all.observed.as_ref().map(|plan| plan.offsets.clone()), Some(vec![Some(128), Some(0)]));
+    warned(&all, "every buffer is pinned");
 }
 
 #[test]
@@ -51,6 +77,13 @@ fn what_is_written_for_dsa_solver_reads_back_the_same() {
     let again = parse("again.json", problem_to_json(&prepared, Some(&plan)).as_bytes()).expect("what was written");
     assert_eq!(buffers(&again), buffers(&workload));
     assert_eq!(again.observed.map(|plan| plan.offsets), Some(offsets.into_iter().map(Some).collect()));
+}
+
+#[test]
+fn alignments_and_gaps_survive_dsa_solvers_json() {
+    let workload = Arc::new(parse("problem.json", DSA.as_bytes()).expect("a problem"));
+    let again = parse("again.json", problem_to_json(&prepared(&workload, true, Io::Static), None).as_bytes()).expect("what was written");
+    assert_eq!((buffers(&again), &again.constraints), (buffers(&workload), &workload.constraints));
 }
 
 #[test]
@@ -67,15 +100,39 @@ fn a_broken_dsa_problem_names_the_buffer() {
 }
 
 #[test]
-fn further_columns_of_csv_are_read_and_pointed_out() {
+fn further_columns_of_csv_are_rules_and_hints_are_pointed_out() {
     let text = "id,lower,upper,size,alignment,gaps,hint,offset\na,0,9,4,16,2-4 5-6,-1,\nb,0,9,4,1,3-5@1:2,0,64\n";
     let workload = parse("problem.csv", text.as_bytes()).expect("a problem");
-    for part in ["1 buffer has an alignment", "1 buffer has gaps", "1 buffer has a fixed offset", "1 buffer has a hint"] {
-        warned(&workload, part);
-    }
+    warned(&workload, "1 buffer has a hint");
+    assert_eq!(workload.warnings.len(), 1, "{:?}", workload.warnings);
+    let rules = workload.constraints.as_deref().expect("it has rules");
+    assert_eq!((rules.align(BufferId(0)), rules.align(BufferId(1))), (Align::new(16), None));
+    assert_eq!((rules.gaps(BufferId(0)).len(), rules.gaps(BufferId(1))[0].window), (2, Some((1, 2))));
+    // An offset in some rows only is where those buffers must be.
+    assert_eq!((rules.pinned(BufferId(0)), rules.pinned(BufferId(1))), (None, Some(64)));
     assert_eq!(workload.observed.map(|plan| plan.offsets), Some(vec![None, Some(64)]));
     let message = parse("problem.csv", text.replace("2-4", "2-99").as_bytes()).expect_err("outside").to_string();
     assert!(message.contains("line 2") && message.contains("gaps"), "{message}");
+}
+
+#[test]
+fn offsets_of_some_buffers_that_contradict_each_other_are_shown_and_not_kept() {
+    let text = "id,lower,upper,size,alignment,offset\na,0,9,4,,0\nb,0,9,4,8,2\nc,0,9,4,,\n";
+    let workload = parse("problem.csv", text.as_bytes()).expect("a problem");
+    warned(&workload, "the offsets of 2 of 3 buffers cannot all be kept");
+    let rules = workload.constraints.as_deref().expect("an alignment");
+    assert_eq!((rules.align(BufferId(1)), rules.pinned(BufferId(0))), (Align::new(8), None));
+    assert!(!observed(&workload).expect("two are placed").check().is_valid());
+}
+
+#[test]
+fn a_plan_in_a_file_may_use_the_gaps_of_its_buffers() {
+    let text = "id,lower,upper,size,gaps,offset\na,0,9,4,2-5,0\nb,2,5,4,,0\n";
+    let workload = Arc::new(parse("problem.csv", text.as_bytes()).expect("a problem"));
+    let found = observed(&workload).expect("a plan");
+    assert!(found.check().is_valid(), "{:?}", found.check());
+    let without = parse("problem.csv", text.replace("2-5", "").as_bytes()).expect("a problem");
+    assert_eq!(observed(&without).expect("a plan").check().n_overlaps, 1);
 }
 
 const MICRO: &str = "I (312) main: start\n\

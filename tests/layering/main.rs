@@ -133,7 +133,10 @@ fn one_file_of_the_command_line_knows_the_window() {
 fn the_checkers_share_no_code_with_what_they_check() {
     let planner = root().join("src/planner");
     let imports = |file: &str, module: &str| {
-        text(&planner.join(file)).lines().filter(|line| !line.trim_start().starts_with("//")).any(|line| line.contains(module))
+        // What a checker's own tests build is no code of the checker.
+        let text = text(&planner.join(file));
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        code.lines().filter(|line| !line.trim_start().starts_with("//")).any(|line| line.contains(module))
     };
     assert!(!imports("check.rs", "crate::solve"), "check.rs uses solve");
     assert!(!imports("replay.rs", "crate::solve"), "replay.rs uses solve");

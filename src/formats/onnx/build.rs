@@ -195,6 +195,7 @@ impl<'m> Builder<'m> {
             title: clean(&self.graph.name),
             description: description(self.model),
             source: Source::Graph(Arc::new(graph)),
+            constraints: None,
             observed: None,
             symbolic_dims: self.symbolic_dims,
             warnings: self.warnings,

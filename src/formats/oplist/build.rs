@@ -35,6 +35,7 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
         title: file.title.or(file.model).unwrap_or_default(),
         description: file.description.or(file.producer).unwrap_or_default(),
         source: Source::Graph(Arc::new(graph)),
+        constraints: None,
         observed: None,
         symbolic_dims: Vec::new(),
         warnings,

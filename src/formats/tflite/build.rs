@@ -36,6 +36,7 @@ pub(super) fn workload(origin: &Origin, model: &Model) -> Result<Workload, Forma
         title: clean(&first.name),
         description: format!("{made_by}schema version {}", model.version),
         source: Source::Graph(graph),
+        constraints: None,
         observed,
         symbolic_dims: Vec::new(),
         warnings: builder.warnings,

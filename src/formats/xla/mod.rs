@@ -67,6 +67,7 @@ pub(crate) fn read(origin: &Origin, texts: &[&str]) -> Result<Workload, FormatEr
         title: String::new(),
         description,
         source: Source::Buffers(Arc::new(buffers)),
+        constraints: None,
         observed,
         symbolic_dims: Vec::new(),
         warnings,

@@ -8,6 +8,7 @@ mod from_problem;
 mod plant;
 
 use arenascope_planner::check::CheckedPlan;
+use arenascope_planner::constraints::Feature;
 use arenascope_planner::prepare::GraphContext;
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +125,11 @@ pub enum ProgramError {
         /// The factor.
         scale: u64,
     },
+    /// A bare problem of which buffers share bytes or lie in several arenas.
+    #[error(
+        "buffers with lifetime gaps, sub-views, in-place groups or several pools cannot be run: a run writes each buffer whole, once, in one arena"
+    )]
+    Rules,
     /// There is nothing to run.
     #[error("there is nothing to run: the plan places no buffer")]
     Empty,
@@ -137,8 +143,12 @@ impl Program {
     /// first step and reads it at its last.
     ///
     /// # Errors
-    /// The plan places nothing.
+    /// The plan places nothing, or has gaps, views, in-place groups or several pools.
     pub fn new(file: &str, checked: &CheckedPlan, context: Option<&GraphContext>) -> Result<Self, ProgramError> {
+        let features = checked.problem().features();
+        if [Feature::Gaps, Feature::Views, Feature::InPlace, Feature::Pools].into_iter().any(|feature| features.has(feature)) {
+            return Err(ProgramError::Rules);
+        }
         let program = match context {
             Some(context) => from_graph::program(file, checked, context),
             None => from_problem::program(file, checked),

@@ -18,6 +18,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::BufferId;
 use crate::plan::Plan;
 
@@ -31,6 +32,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: false,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -51,16 +51,21 @@ const MAX_EXACT_CONFLICTS: u64 = 100_000;
 const EXACT_EFFORT: u64 = 6_000_000;
 
 pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
-    let n_conflicts = request.n_conflicts();
+    // With rules beyond sizes and lifetimes, rectangles are looked at one by one.
+    let n_conflicts = request.n_conflicts().saturating_mul(if request.problem.constraints().is_some() { 10 } else { 1 });
     let mut best: Option<Plan> = None;
     let mut n_tried = 0;
     let mut skipped: Vec<&str> = Vec::new();
-    for (name, max_conflicts) in CANDIDATES {
+    let mut unable: Vec<&str> = Vec::new();
+    // Where rules force buffers apart, even a plan that shares nothing can be the smallest.
+    let last = request.problem.constraints().map(|_| ("naive", u64::MAX));
+    for (name, max_conflicts) in CANDIDATES.into_iter().chain(last) {
         let best_bytes = best.as_ref().map(|best| best.arena_bytes);
         if best_bytes.is_some_and(|bytes| bytes <= request.bound_bytes) {
             break;
         }
-        if n_conflicts > max_conflicts {
+        let is_last_resort = best.is_none() && name == "first-fit";
+        if n_conflicts > max_conflicts && !is_last_resort {
             skipped.push(name);
             continue;
         }
@@ -74,6 +79,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
                 }
             }
             Err(SolveError::Stopped) => break,
+            Err(SolveError::Unsupported { .. }) if request.problem.features().first_beyond(strategy.supports).is_some() => unable.push(name),
             Err(SolveError::Unsupported { .. } | SolveError::UnknownStrategy { .. }) => {}
         }
     }
@@ -82,7 +88,8 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         n_tried += 1;
         plan = smaller;
     }
-    plan.note = Some(explain(&plan, n_tried, &skipped, request));
+    let unable = if unable.is_empty() { String::new() } else { format!("; {} cannot honour all rules of the problem", unable.join(", ")) };
+    plan.note = Some(explain(&plan, n_tried, &skipped, request) + &unable);
     Ok(plan)
 }
 
@@ -93,7 +100,7 @@ fn search(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
         return None;
     }
     // The search knows lifetimes alone.
-    if request.n_conflicts() > MAX_EXACT_CONFLICTS || request.problem.kept_apart().is_some() {
+    if request.problem.kept_apart().is_some() || request.problem.constraints().is_some() || request.n_conflicts() > MAX_EXACT_CONFLICTS {
         return None;
     }
     let found = exact::lower(request, plan, EXACT_EFFORT);

@@ -22,6 +22,7 @@
 use super::boxing_jobs::{Job, Jobs};
 use super::greedy_size::{Filling, by_size};
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::control::Progress;
 use crate::ids::BufferId;
 use crate::plan::Plan;
@@ -33,6 +34,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

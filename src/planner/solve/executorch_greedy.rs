@@ -18,6 +18,7 @@
 
 use super::greedy_size::by_size;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::interval_index::IntervalIndex;
 use crate::plan::Plan;
 
@@ -28,6 +29,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

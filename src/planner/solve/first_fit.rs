@@ -16,7 +16,7 @@
 //! ```
 
 use super::greedy_size::Filling;
-use super::{Request, SolveError, Strategy, StrategyKind};
+use super::{Request, SolveError, Strategy, StrategyKind, packing};
 use crate::ids::BufferId;
 use crate::plan::Plan;
 use crate::problem::Problem;
@@ -28,11 +28,15 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: packing::SUPPORTS,
     run,
 };
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
+    if problem.constraints().is_some() {
+        return packing::in_order(request, STRATEGY.name, |body| (body.lifetime.start, std::cmp::Reverse(body.bytes)));
+    }
     if problem.kept_apart().is_some() {
         return fill_by_birth(request);
     }

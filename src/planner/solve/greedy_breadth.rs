@@ -23,6 +23,7 @@ use std::cmp::Reverse;
 use super::sections::{Part, parts};
 use super::skyline::Skyline;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::{BufferId, SlotId};
 use crate::interval_index::IntervalIndex;
 use crate::plan::Plan;
@@ -35,6 +36,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -18,6 +18,7 @@ use super::orders::Orders;
 use super::sections::{Part, parts};
 use super::skyline::Skyline;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::plan::Plan;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -27,6 +28,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -15,7 +15,7 @@
 //!      0 |.BBBB.      gap that is large enough
 //! ```
 
-use super::{Request, SolveError, Strategy, StrategyKind};
+use super::{Request, SolveError, Strategy, StrategyKind, packing};
 use crate::ids::BufferId;
 use crate::interval_index::IntervalIndex;
 use crate::plan::Plan;
@@ -28,10 +28,14 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: packing::SUPPORTS,
     run,
 };
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
+    if request.problem.constraints().is_some() {
+        return packing::in_order(request, STRATEGY.name, |body| std::cmp::Reverse((body.bytes, body.lifetime.n_steps())));
+    }
     let mut filling = Filling::new(request.problem);
     for (turn, id) in by_size(request.problem).into_iter().enumerate() {
         request.keep_going(turn)?;

@@ -18,6 +18,7 @@
 
 use super::greedy_size::lowest_gap;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::control::Progress;
 use crate::ids::BufferId;
 use crate::interference::Interference;
@@ -30,6 +31,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -18,6 +18,7 @@ use super::greedy_size::{Filling, by_size};
 use super::lowest_floor::{Looks, best_of_orders};
 use super::sections::{Part, parts};
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::{Feature, FeatureSet};
 use crate::ids::BufferId;
 use crate::plan::Plan;
 use crate::problem::Problem;
@@ -29,6 +30,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::of(&[Feature::Pools]),
     run,
 };
 

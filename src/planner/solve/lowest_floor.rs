@@ -28,7 +28,7 @@ use super::apart_floor;
 use super::orders::Orders;
 use super::sections::{Part, parts};
 use super::skyline::Skyline;
-use super::{Request, SolveError, Strategy, StrategyKind};
+use super::{Request, SolveError, Strategy, StrategyKind, packing};
 use crate::control::{Control, Progress};
 use crate::plan::Plan;
 
@@ -39,6 +39,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: packing::SUPPORTS,
     run,
 };
 
@@ -53,6 +54,9 @@ const WORTH_REPORTING: usize = 5_000;
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let problem = request.problem;
+    if problem.constraints().is_some() {
+        return packing::lowest_first(request, STRATEGY.name);
+    }
     if problem.kept_apart().is_some() {
         return apart_floor::plan(STRATEGY.name, request);
     }

@@ -22,6 +22,8 @@ mod mxnet_co_share;
 mod naive;
 mod orders;
 mod ort_pattern;
+pub(crate) mod packing;
+mod pools;
 mod refcount;
 mod reference_counts;
 mod sections;
@@ -34,6 +36,7 @@ mod tflite_arena;
 use std::sync::OnceLock;
 
 use crate::bounds::lower_bound_bytes;
+use crate::constraints::{Feature, FeatureSet};
 use crate::control::Control;
 use crate::interference::n_conflicts;
 use crate::plan::{Plan, Status};
@@ -64,6 +67,8 @@ pub struct Strategy {
     pub is_safe: bool,
     /// Whether it needs the graph beside the problem.
     pub needs_graph: bool,
+    /// Which rules beyond sizes and lifetimes it honours; it refuses problems with others.
+    pub supports: FeatureSet,
     run: fn(&Request<'_>) -> Result<Plan, SolveError>,
 }
 
@@ -177,7 +182,7 @@ pub fn solve(
 ) -> Result<Plan, SolveError> {
     let request = Request::new(problem, context, options, control);
     if strategy == AUTO {
-        return auto::run(&request);
+        return if problem.pools().is_empty() { auto::run(&request) } else { pools::run(&request, AUTO, &auto::run) };
     }
     let Some(strategy) = find_strategy(strategy) else {
         let known: Vec<&str> = std::iter::once(AUTO).chain(strategies().iter().map(|strategy| strategy.name)).collect();
@@ -215,11 +220,18 @@ impl<'a> Request<'a> {
     }
 
     fn run(&self, strategy: &Strategy) -> Result<Plan, SolveError> {
+        if let Some(feature) = self.problem.features().first_beyond(strategy.supports) {
+            return Err(SolveError::Unsupported { strategy: strategy.name, because: feature.because() });
+        }
         if self.problem.kept_apart().is_some() && !KEEPS_APART.contains(&strategy.name) {
             let because = "it decides by lifetimes alone, and here more buffers are kept apart (see --parallel)";
             return Err(SolveError::Unsupported { strategy: strategy.name, because });
         }
-        let mut plan = (strategy.run)(self)?;
+        let mut plan = if self.problem.features().has(Feature::Pools) {
+            pools::run(self, strategy.name, &|request| request.run(strategy))?
+        } else {
+            (strategy.run)(self)?
+        };
         if strategy.is_safe && plan.status == Status::Feasible && plan.arena_bytes == self.bound_bytes {
             plan.status = Status::Optimal;
         }

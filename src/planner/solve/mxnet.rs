@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 use super::reference_counts::walk;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::{BufferId, SlotId};
 use crate::plan::Plan;
 
@@ -31,6 +32,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: true,
+    supports: FeatureSet::NONE,
     run,
 };
 

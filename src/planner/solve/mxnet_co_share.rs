@@ -16,6 +16,7 @@
 
 use super::mxnet::reuse_slots;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::OpId;
 use crate::plan::Plan;
 use crate::prepare::GraphContext;
@@ -27,6 +28,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: true,
+    supports: FeatureSet::NONE,
     run,
 };
 

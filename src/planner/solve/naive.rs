@@ -13,6 +13,7 @@
 //! ```
 
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::{Feature, FeatureSet};
 use crate::plan::Plan;
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -22,16 +23,20 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::of(&[Feature::Alignment, Feature::Gaps, Feature::Pools]),
     run,
 };
 
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
+    let problem = request.problem;
     let mut end = 0;
-    let mut place = |bytes: u64| {
-        let offset = end;
-        end += bytes;
-        offset
-    };
-    let offsets = request.problem.buffers().iter().map(|buffer| place(buffer.bytes)).collect();
-    Ok(Plan::from_offsets(STRATEGY.name, request.problem, offsets))
+    let mut offsets = Vec::with_capacity(problem.n_buffers());
+    // Without views and in-place groups, which are not supported, bodies are buffers.
+    let bodies = problem.constraints().map(|_| problem.bodies());
+    for (index, buffer) in problem.buffers().iter().enumerate() {
+        let offset = bodies.as_ref().map_or(end, |bodies| bodies.next_offset(bodies.get(index), end));
+        offsets.push(offset);
+        end = offset + buffer.bytes;
+    }
+    Ok(Plan::from_offsets(STRATEGY.name, problem, offsets))
 }

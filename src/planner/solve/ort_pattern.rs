@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 
 use super::reference_counts::walk;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::BufferId;
 use crate::plan::Plan;
 use crate::problem::Problem;
@@ -32,6 +33,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: true,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -19,6 +19,7 @@ use std::collections::BTreeSet;
 
 use super::reference_counts::walk;
 use super::{Request, Share, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::{BufferId, SlotId};
 use crate::plan::Plan;
 
@@ -29,6 +30,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: true,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -19,6 +19,7 @@ use std::collections::BinaryHeap;
 
 use super::first_fit::by_birth;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::SlotId;
 use crate::plan::Plan;
 
@@ -29,6 +30,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -15,6 +15,7 @@
 
 use super::greedy_size::by_size;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::SlotId;
 use crate::interval_index::IntervalIndex;
 use crate::plan::Plan;
@@ -26,6 +27,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

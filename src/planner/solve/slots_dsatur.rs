@@ -19,6 +19,7 @@ use petgraph::algo::dsatur_coloring;
 use petgraph::graph::NodeIndex;
 
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::SlotId;
 use crate::interference::conflict_graph;
 use crate::plan::Plan;
@@ -30,6 +31,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Slots,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

@@ -19,6 +19,7 @@ use std::cmp::Reverse;
 
 use super::greedy_size::Filling;
 use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
 use crate::ids::BufferId;
 use crate::plan::Plan;
 
@@ -29,6 +30,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 

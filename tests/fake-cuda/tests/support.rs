@@ -101,6 +101,7 @@ fn checked(prepared: &Prepared) -> CheckedPlan {
 /// A workload that is just a graph.
 pub(crate) fn workload(graph: Graph) -> Workload {
     Workload {
+        constraints: None,
         file: "graph".to_owned(),
         format: "op-list",
         title: String::new(),

@@ -123,11 +123,7 @@ fn conflicts(planned: &Planned, id: BufferId) -> Vec<Piece> {
 }
 
 fn overlaps(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
-    let mine = |fault: &&Violation| match fault {
-        Violation::Overlap { a, b, .. } | Violation::SlotMismatch { a, b, .. } | Violation::KeptApart { a, b, .. } => *a == id || *b == id,
-        Violation::Misaligned { buffer, .. } | Violation::OutsideArena { buffer, .. } | Violation::SlotTooSmall { buffer, .. } => *buffer == id,
-        Violation::WrongCount { .. } => false,
-    };
+    let mine = |fault: &&Violation| fault.buffers().contains(&id);
     let faults: Vec<String> = planned.report.violations.iter().filter(mine).map(ToString::to_string).collect();
     sheet.blocks.extend(faults.iter().take(MAX_ROWS).map(|fault| Block::Fault(fault.clone())));
     sheet.more(faults.len(), MAX_ROWS);

@@ -50,6 +50,7 @@ fn plan(buffers: Vec<BareBuffer>, strategy: &str) -> Arc<Planned> {
         title: String::new(),
         description: String::new(),
         source: Source::Buffers(Arc::new(buffers)),
+        constraints: None,
         observed: None,
         symbolic_dims: Vec::new(),
         warnings: Vec::new(),

@@ -40,6 +40,7 @@ use question::{Answered, Limits, Question, answer};
 use rules::Rules;
 
 use super::{Request, SolveError, Strategy, StrategyKind, lowest_floor};
+use crate::constraints::FeatureSet;
 use crate::control::Progress;
 use crate::interference::Interference;
 use crate::plan::{Plan, Status};
@@ -52,6 +53,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     kind: StrategyKind::Offsets,
     is_safe: true,
     needs_graph: false,
+    supports: FeatureSet::NONE,
     run,
 };
 
