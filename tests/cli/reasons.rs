@@ -61,3 +61,18 @@ fn a_loose_plan_is_flagged_and_the_difference_named() {
     assert!(same.code == 0 && same.stdout.contains("the same") && !same.stdout.contains("moved"), "{}", same.stdout);
     assert_eq!(run_in(folder.path(), &["diff", "old.json", "no-such.json"]).code, 1);
 }
+
+#[test]
+fn what_knows_lifetimes_alone_refuses_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = r#"{"format": "problem-v1", "buffers": [
+        {"id": "a", "size": 64, "live": [[0, 1], [2, 3]]}, {"id": "b", "size": 64, "start": 1, "end": 2}]}"#;
+    std::fs::write(folder.path().join("rules.json"), problem).unwrap();
+    let plan = run_in(folder.path(), &["plan", "rules.json", "--json"]);
+    let report: Value = serde_json::from_str(&plan.stdout).unwrap();
+    assert_eq!((&report["arena_bytes"], &report["valid"]), (&json!(64), &json!(true)));
+    for (args, reason) in [(&["explain", "rules.json"][..], "rules beyond sizes"), (&["run", "rules.json", "--device", "cpu"], "lifetime gaps")] {
+        let refused = run_in(folder.path(), args);
+        assert!(refused.code == 1 && refused.stderr.contains(reason), "{args:?}: {} {}", refused.code, refused.stderr);
+    }
+}
