@@ -12,6 +12,7 @@
 //! b,3,9,4,8,5-7
 //! ```
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -284,6 +285,7 @@ impl Rows<'_> {
         if self.buffers.is_empty() {
             self.warnings.push(Warning::general("the file lists no buffers"));
         }
+        self.warnings.extend(repeated_names(&self.buffers));
         let constraints = self.rules()?;
         let observed = self.columns.offset.filter(|_| self.offsets.iter().any(Option::is_some)).map(|_| ObservedPlan {
             tool: "file".to_owned(),
@@ -302,6 +304,17 @@ impl Rows<'_> {
             warnings: self.warnings,
         })
     }
+}
+
+/// A warning where names are not unique: the rows are still buffers of their own. Time and space O(rows).
+fn repeated_names(buffers: &[BareBuffer]) -> Option<Warning> {
+    let mut seen = HashSet::with_capacity(buffers.len());
+    let mut repeated = buffers.iter().filter(|buffer| !seen.insert(buffer.name.as_str()));
+    let first = repeated.next()?;
+    let rows = 1 + repeated.count();
+    let noun = if rows == 1 { "row repeats" } else { "rows repeat" };
+    let name = one_line(&first.name);
+    Some(Warning::general(format!("{rows} {noun} an earlier id, `{name}` first; each row is a buffer of its own")))
 }
 
 /// `5-7` or `5-7@0:2`: steps, and bytes that must be kept all the same.

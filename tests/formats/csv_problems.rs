@@ -27,6 +27,17 @@ fn columns_come_in_any_order_and_offsets_are_an_observed_plan() {
 }
 
 #[test]
+fn repeated_ids_are_counted_and_named_once() {
+    let text = "id,lower,upper,size\nx,0,1,4\nb,1,2,4\nb,2,3,4\nx,3,4,4\n";
+    let workload = parse("problem.csv", text.as_bytes()).expect("a valid problem");
+    assert_eq!(buffers(&workload).len(), 4);
+    let messages: Vec<&str> = workload.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(messages, ["2 rows repeat an earlier id, `b` first; each row is a buffer of its own"]);
+    let unique = parse("problem.csv", b"id,lower,upper,size\nx,0,1,4\nb,1,2,4\n").expect("a valid problem");
+    assert!(unique.warnings.is_empty());
+}
+
+#[test]
 fn what_is_written_reads_back_the_same() {
     let workload = Arc::new(open(&path("sample-graphs/minimalloc_A.1048576.csv"), &[]).expect("a sample"));
     let again = parse("again.csv", buffers_to_csv(buffers(&workload)).as_bytes()).expect("what was written");
