@@ -160,14 +160,14 @@ pub(crate) enum Command {
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
         /// What to draw.
-        #[arg(long, value_enum, default_value_t = ViewArg::Window)]
-        view: ViewArg,
+        #[arg(long, value_parser = VIEWS, default_value = "window")]
+        view: String,
         /// Width and height in pixels.
         #[arg(long, value_name = "WxH", default_value = "1440x900")]
         size: String,
         /// The colours to draw it in.
-        #[arg(long, value_enum, default_value_t = ThemeArg::Dark)]
-        theme: ThemeArg,
+        #[arg(long, value_parser = THEMES, default_value = "dark")]
+        theme: String,
         #[command(flatten)]
         plan: PlanArgs,
     },
@@ -381,25 +381,11 @@ pub(crate) enum KindArg {
     Uni,
 }
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ThemeArg {
-    Light,
-    Dark,
-    Projector,
-}
+/// The views that can be drawn: the whole window, or one of its panes by its title.
+const VIEWS: [&str; 8] = ["window", "lifetimes", "arena", "memory", "interference", "inspector", "table", "strategies"];
 
-/// The views that can be drawn.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ViewArg {
-    Window,
-    Lifetimes,
-    Arena,
-    Memory,
-    Interference,
-    Inspector,
-    Table,
-    Strategies,
-}
+/// The themes that there are.
+const THEMES: [&str; 3] = ["light", "dark", "projector"];
 
 fn order_names() -> PossibleValuesParser {
     PossibleValuesParser::new(Order::ALL.map(|order| PossibleValue::new(order.name()).help(order.summary())))

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Write};
 
 use anyhow::Context;
+pub(crate) use arenascope_planner::units::{binary_bytes, grouped};
 
 /// Writes a report to standard output.
 ///
@@ -24,32 +25,9 @@ pub(crate) fn print_failure(message: &str) {
     let _ = writeln!(std::io::stderr().lock(), "arenascope: {line}");
 }
 
-/// A number with a comma between thousands: `6,021,120`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Exact bytes: `6,021,120 B`.
 pub(crate) fn exact_bytes(bytes: u64) -> String {
     format!("{} B", grouped(bytes))
-}
-
-/// Bytes in the largest binary unit that leaves at least 1: `5.74 MiB`.
-pub(crate) fn binary_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let exponent = bytes.checked_ilog2().unwrap_or(0) / 10;
-    match UNITS.get(exponent.wrapping_sub(1) as usize) {
-        None => format!("{bytes} B"),
-        Some(unit) => format!("{:.2} {unit}", to_f64(bytes) / 1024_f64.powi(exponent.cast_signed())),
-    }
 }
 
 /// A share as percent with two decimals: `88.42 %`.
@@ -69,11 +47,6 @@ pub(crate) fn seconds(seconds: f64) -> String {
 /// `count` and a noun that agrees with it: `1 op`, `139 ops`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
-}
-
-/// The nearest float; exact below 2^53, and reports round far more than that.
-fn to_f64(number: u64) -> f64 {
-    number as f64
 }
 
 /// How a column is set.

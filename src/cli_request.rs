@@ -12,7 +12,7 @@ use arenascope_planner::prepare::PrepareSettings;
 use arenascope_planner::solve::{AUTO, Share, SolveOptions};
 use arenascope_planner::units::{Align, parse_bytes};
 
-use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg, ThemeArg, ViewArg};
+use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg};
 use crate::cli_run_request::{RunRequest, run_request};
 use crate::cli_sweep::Range;
 
@@ -83,9 +83,9 @@ pub(crate) enum PlanKind {
 /// A picture to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Picture {
-    pub(crate) view: &'static str,
+    pub(crate) view: String,
     pub(crate) size: (u32, u32),
-    pub(crate) theme: &'static str,
+    pub(crate) theme: String,
     pub(crate) output: PathBuf,
 }
 
@@ -267,25 +267,10 @@ fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, UsageError> {
     limit.transpose()
 }
 
-fn picture(output: PathBuf, view: ViewArg, size: &str, theme: ThemeArg) -> Result<Picture, UsageError> {
+fn picture(output: PathBuf, view: String, size: &str, theme: String) -> Result<Picture, UsageError> {
     if !matches!(extension(&output).as_str(), "png" | "svg") {
         return Err(UsageError(format!("--output: `{}` does not end in .png or .svg", output.display())));
     }
-    let view = match view {
-        ViewArg::Window => "window",
-        ViewArg::Lifetimes => "lifetimes",
-        ViewArg::Arena => "arena",
-        ViewArg::Memory => "memory",
-        ViewArg::Interference => "interference",
-        ViewArg::Inspector => "inspector",
-        ViewArg::Table => "table",
-        ViewArg::Strategies => "strategies",
-    };
-    let theme = match theme {
-        ThemeArg::Light => "light",
-        ThemeArg::Dark => "dark",
-        ThemeArg::Projector => "projector",
-    };
     Ok(Picture { view, size: picture_size(size)?, theme, output })
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn open_window(file: Option<&Path>, job: &Job) -> anyhow::Result<Open
 
 /// Draws a view to a file and says where.
 pub(crate) fn draw_picture(file: &Path, job: &Job, picture: &Picture) -> anyhow::Result<String> {
-    arenascope_app::render_to_file(file, &launch_settings(job), picture.view, picture.size, picture.theme, &picture.output)?;
+    arenascope_app::render_to_file(file, &launch_settings(job), &picture.view, picture.size, &picture.theme, &picture.output)?;
     let (width, height) = picture.size;
     Ok(format!(
         "{}: the {} at {width} × {height} pixels\n",
@@ -43,7 +43,7 @@ pub(crate) fn window_picture(file: &Path) -> Picture {
     let stem = file.file_stem().unwrap_or(file.as_os_str()).to_owned();
     let mut name = stem;
     name.push(".window.png");
-    Picture { view: "window", size: WINDOW_SIZE, theme: "dark", output: PathBuf::from(name) }
+    Picture { view: "window".to_owned(), size: WINDOW_SIZE, theme: "dark".to_owned(), output: PathBuf::from(name) }
 }
 
 fn launch_settings(job: &Job) -> LaunchSettings {

@@ -438,7 +438,7 @@ fn export_to(state: &mut State, path: PathBuf) {
     state.path_field = None;
     let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) else { return };
     let source = state.session.as_ref().and_then(|session| session.path.clone());
-    let picture = export::Picture { settings: state.settings.clone(), view: "window".to_owned(), size: (1440, 900) };
+    let picture = export::Picture { settings: state.settings.clone(), view: None, size: (1440, 900) };
     let work = move |_: &arenascope_planner::control::Control<'_>| {
         Outcome::Exported(export::write(&planned, source.as_deref(), &path, &picture).map(|()| path.clone()).map_err(|error| format!("{error:#}")))
     };

@@ -17,6 +17,7 @@ use arenascope_planner::ids::BufferId;
 use crate::launch::{Document, render_document};
 use crate::session::Planned;
 use crate::state::Settings;
+use crate::views::Pane;
 
 /// Most edges written for the interference graph of a bare problem: more is not drawn by any DOT tool.
 const MAX_DOT_EDGES: usize = 20_000;
@@ -26,8 +27,8 @@ const MAX_DOT_EDGES: usize = 20_000;
 pub struct Picture {
     /// Theme and colouring.
     pub settings: Settings,
-    /// The view's name, or `window`.
-    pub view: String,
+    /// The view that fills it; `None` is the whole window.
+    pub view: Option<Pane>,
     /// Width and height in pixels.
     pub size: (u32, u32),
 }

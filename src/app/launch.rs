@@ -145,19 +145,19 @@ pub enum Document {
 /// # Errors
 /// A file that cannot be read, planned or written; an unknown view or theme.
 pub fn render_to_file(file: &Path, launch: &LaunchSettings, view: &str, size: (u32, u32), theme: &str, out: &Path) -> anyhow::Result<()> {
-    let theme = theme_named(theme)?;
+    let (view, theme) = (view_named(view)?, theme_named(theme)?);
     let control = arenascope_planner::control::Control::unattended();
     let workload = Arc::new(arenascope_formats::read(file, &launch.read, &control)?);
     let planned = crate::session::make_plan(&workload, &launch.options(), &control).map_err(anyhow::Error::msg)?;
     let settings = Settings { theme, reduce_motion: true, ..Settings::default() };
-    render_document(&Document::Planned(planned), &Picture { settings, view: view.to_owned(), size }, out)
+    render_document(&Document::Planned(planned), &Picture { settings, view, size }, out)
 }
 
 /// The theme of a name.
 ///
 /// # Errors
 /// A sentence with the names there are.
-pub fn theme_named(name: &str) -> anyhow::Result<ThemeKind> {
+fn theme_named(name: &str) -> anyhow::Result<ThemeKind> {
     match name {
         "dark" => Ok(ThemeKind::Dark),
         "light" => Ok(ThemeKind::Light),
@@ -170,7 +170,7 @@ pub fn theme_named(name: &str) -> anyhow::Result<ThemeKind> {
 ///
 /// # Errors
 /// A sentence with the names there are.
-pub fn view_named(name: &str) -> anyhow::Result<Option<Pane>> {
+fn view_named(name: &str) -> anyhow::Result<Option<Pane>> {
     if name == "window" {
         return Ok(None);
     }
@@ -182,14 +182,13 @@ pub fn view_named(name: &str) -> anyhow::Result<Option<Pane>> {
 /// Draws a document to a PNG or SVG file, whole or not at all; the extension decides.
 ///
 /// # Errors
-/// An unknown view, a size that cannot be drawn, or a file that cannot be written.
+/// A size that cannot be drawn, or a file that cannot be written.
 pub fn render_document(document: &Document, picture: &Picture, out: &Path) -> anyhow::Result<()> {
     let (width, height) = picture.size;
     if !(64..=16_384).contains(&width) || !(64..=16_384).contains(&height) {
         bail!("cannot draw {width} × {height} pixels; use 64 to 16384 each way");
     }
-    let view = view_named(&picture.view)?;
-    let mut drawn = draw(document, picture.settings.clone(), view, picture.size);
+    let mut drawn = draw(document, picture.settings.clone(), picture.view, picture.size);
     let is_svg = out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
     let written = if is_svg {
         write_atomically(out, drawn.svg().as_bytes()).map_err(anyhow::Error::from)

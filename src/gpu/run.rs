@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use arenascope_planner::units::binary_bytes;
+
 use crate::device::{Device, DeviceError, DeviceKind, MemoryInfo};
 use crate::execute::{Execution, Observer, Stop};
 use crate::findings::findings;
@@ -142,11 +144,11 @@ impl Run<'_> {
             return None;
         }
         let limit = if budget <= cap {
-            format!("the budget is {}", binary(budget))
+            format!("the budget is {}", binary_bytes(budget))
         } else {
-            format!("{} are free, of which 90 % may be taken", binary(now.free_bytes))
+            format!("{} are free, of which 90 % may be taken", binary_bytes(now.free_bytes))
         };
-        Some(format!("needs {} and {} to spare; {limit}", binary(bytes), binary(margin)))
+        Some(format!("needs {} and {} to spare; {limit}", binary_bytes(bytes), binary_bytes(margin)))
     }
 
     fn regime(&mut self, device: &mut dyn Device, regime: Regime, send: &mut Send<'_>) -> Result<RegimeReport, Stop> {
@@ -400,7 +402,7 @@ fn difference(kind: DeviceKind, report: &RegimeReport, most: Held, noise_bytes: 
     for (bytes, name) in [(kept, "kept by the pool"), (granularity, granularity_name), (others, "other programs"), (unexplained, "unexplained")] {
         if bytes != 0 {
             let sign = if bytes < 0 { "−" } else { "" };
-            parts.push(format!("{sign}{} {name}", binary(bytes.unsigned_abs())));
+            parts.push(format!("{sign}{} {name}", binary_bytes(bytes.unsigned_abs())));
         }
     }
     let why = if parts.is_empty() { "as predicted".to_owned() } else { parts.join(", ") };
@@ -426,15 +428,5 @@ fn empty_report(regime: Regime, predicted_curve: Vec<u64>, predicted_peak_bytes:
         step_ms: Vec::new(),
         n_checks: 0,
         touched_bytes: 0,
-    }
-}
-
-/// Bytes in the largest binary unit that leaves at least 1: `5.74 MiB`.
-pub(crate) fn binary(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let exponent = bytes.checked_ilog2().unwrap_or(0) / 10;
-    match UNITS.get((exponent as usize).wrapping_sub(1)) {
-        None => format!("{bytes} B"),
-        Some(unit) => format!("{:.2} {unit}", bytes as f64 / 1024_f64.powi(exponent.cast_signed())),
     }
 }

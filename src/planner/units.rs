@@ -1,4 +1,4 @@
-//! Bytes and alignments: parsing what a person types, rounding up without overflow.
+//! Bytes and alignments: parsing what a person types, writing what a person reads, rounding up without overflow.
 
 use std::num::NonZeroU64;
 
@@ -64,6 +64,31 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         return whole.checked_mul(factor).ok_or_else(too_large);
     }
     scaled_fraction(number, factor).ok_or_else(|| format!("`{text}` is not a number of bytes; write for example 65536 or 64KiB"))
+}
+
+/// A number with a comma between thousands: `6,021,120`.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes in the largest binary unit that leaves at least 1: `5.74 MiB`.
+#[must_use]
+pub fn binary_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let exponent = bytes.checked_ilog2().unwrap_or(0) / 10;
+    match UNITS.get(exponent.wrapping_sub(1) as usize) {
+        None => format!("{bytes} B"),
+        Some(unit) => format!("{:.2} {unit}", bytes as f64 / 1024_f64.powi(exponent.cast_signed())),
+    }
 }
 
 /// `number` with a decimal point, times `factor`, rounded down to whole bytes.

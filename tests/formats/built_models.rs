@@ -1,5 +1,7 @@
 //! Small ONNX models made in memory, for what the real ones do not show.
 
+use crate::support::varint;
+
 /// A message under construction: fields one after another.
 #[derive(Default, Clone)]
 pub(crate) struct Message(pub(crate) Vec<u8>);
@@ -30,12 +32,8 @@ impl Message {
         messages.iter().fold(self, |outer, message| outer.add(field, message))
     }
 
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(u8::try_from(value & 0x7f).expect("seven bits") | 0x80);
-            value >>= 7;
-        }
-        self.0.push(u8::try_from(value).expect("seven bits"));
+    fn varint(&mut self, value: u64) {
+        self.0.extend(varint(value));
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use arenascope_formats::{FormatError, ReadOptions, read_all};
+use arenascope_formats::{ReadOptions, read_all};
 use arenascope_planner::alias::Io;
 use arenascope_planner::check::check;
 use arenascope_planner::control::Control;
@@ -13,7 +13,7 @@ use arenascope_planner::observed::{observed, observed_bytes, observed_plan};
 use arenascope_planner::workload::{Source, Workload};
 use serde::Deserialize;
 
-use crate::support::{graph, open, parse, path, prepared, totals};
+use crate::support::{graph, one_line, open, parse, path, prepared, totals};
 
 #[derive(Deserialize)]
 struct Reference {
@@ -105,12 +105,6 @@ fn executorchs_plan_is_read_value_by_value() {
     assert_eq!(graph.ops().len(), 21);
     assert!(observed(&workload).expect("a plan").check().is_valid());
     assert_eq!(graph.tensors().iter().filter(|tensor| tensor.role == Role::GraphInput).count(), 1);
-}
-
-fn one_line(result: Result<Workload, FormatError>) {
-    if let Err(error) = result {
-        assert!(!error.to_string().contains('\n'), "{error}");
-    }
 }
 
 #[test]

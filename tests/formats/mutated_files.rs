@@ -2,16 +2,10 @@
 
 use proptest::prelude::*;
 
-use crate::support::{parse, path};
+use crate::support::{one_line, parse, path, varint};
 
 fn model(name: &str) -> Vec<u8> {
     std::fs::read(path(&format!("tests/data/onnx/{name}.onnx"))).expect("a model of the tests")
-}
-
-fn one_line(result: Result<arenascope_planner::workload::Workload, arenascope_formats::FormatError>) {
-    if let Err(error) = result {
-        assert!(!error.to_string().contains('\n'), "{error}");
-    }
 }
 
 #[test]
@@ -40,26 +34,16 @@ fn a_model_with_any_byte_changed_is_answered() {
 fn deep_nesting_ends_with_a_message() {
     let mut graph: Vec<u8> = vec![0x12, 1, b'g'];
     for _ in 0..100 {
-        let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2][..], &varint(bytes.len()), bytes].concat();
+        let field = |number: u8, bytes: &[u8]| [&[number << 3 | 2][..], &varint(bytes.len() as u64), bytes].concat();
         let attribute = [field(1, b"body"), field(6, &graph), vec![0xa0, 1, 5]].concat();
         let node = [field(4, b"Loop"), field(5, &attribute)].concat();
         graph = field(1, &node);
     }
-    let bytes = [&[8, 8, 0x3a][..], &varint(graph.len()), &graph].concat();
+    let bytes = [&[8, 8, 0x3a][..], &varint(graph.len() as u64), &graph].concat();
     let message = parse("deep.onnx", &bytes).expect_err("a hundred graphs inside each other").to_string();
     assert!(message.contains("nested"), "{message}");
     let text = format!(r#"{{"format":"op-list-v1","tensors":{}"#, "[".repeat(100_000));
     assert!(parse("deep.json", text.as_bytes()).is_err());
-}
-
-fn varint(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value >= 0x80 {
-        bytes.push(u8::try_from(value & 0x7f).expect("seven bits") | 0x80);
-        value >>= 7;
-    }
-    bytes.push(u8::try_from(value).expect("seven bits"));
-    bytes
 }
 
 proptest! {

@@ -67,6 +67,24 @@ pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Workload, FormatError> {
     read_bytes(name, bytes, &ReadOptions::default())
 }
 
+/// A damaged file may be read or refused; what is said of it is one line.
+pub(crate) fn one_line(result: Result<Workload, FormatError>) {
+    if let Err(error) = result {
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+}
+
+/// A number as protocol buffers write it.
+pub(crate) fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(u8::try_from(value & 0x7f).expect("seven bits") | 0x80);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).expect("seven bits"));
+    bytes
+}
+
 /// The graph of a workload that has one.
 pub(crate) fn graph(workload: &Workload) -> &Graph {
     match &workload.source {

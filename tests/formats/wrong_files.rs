@@ -2,7 +2,7 @@
 
 use std::io::{Seek as _, SeekFrom, Write as _};
 
-use crate::support::{open, parse, path};
+use crate::support::{open, parse, path, varint};
 
 /// One line with the file's name and advice after a semicolon or colon.
 fn assert_good_message(message: &str, name: &str) {
@@ -98,16 +98,6 @@ fn weights_of_three_gigabytes_are_skipped() {
     let workload = open(&file, &[]).expect("a model with a large weight");
     let tensors = crate::support::graph(&workload).tensors();
     assert_eq!(tensors.iter().map(|tensor| tensor.bytes).collect::<Vec<_>>(), [Some(n_bytes), Some(n_bytes)]);
-}
-
-fn varint(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value >= 0x80 {
-        bytes.push(u8::try_from(value & 0x7f).expect("seven bits") | 0x80);
-        value >>= 7;
-    }
-    bytes.push(u8::try_from(value).expect("seven bits"));
-    bytes
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use arenascope_planner::bounds::lower_bound;
 use arenascope_planner::dependencies::{AddedOrder, added_order};
-use arenascope_planner::graph::Role;
 use arenascope_planner::ids::OpId;
 use arenascope_planner::parallel::Parallel;
 use arenascope_planner::plan::{Plan, Status};
@@ -10,16 +9,11 @@ use arenascope_planner::prepare::{PrepareSettings, Prepared};
 use arenascope_planner::replay::replay;
 use arenascope_planner::solve::{SolveError, SolveOptions, solve};
 
-use crate::sketch::{MIB, Sketch, context, plan};
+use crate::sketch::{MIB, context, parallel_branches, plan};
 
 /// A1 feeds A2 to A4 and A5 to A7, in turns; A8 joins them. As `sample-graphs/parallel_branches.json`.
 fn branches(parallel: Parallel) -> Prepared {
-    let op = |sketch: Sketch, inputs: &[&str], output: &str| sketch.op("MatMul", inputs, output, 4 * MIB);
-    let sketch = Sketch::default().source("X", 4 * MIB, Role::GraphInput);
-    let sketch = op(op(op(sketch, &["X"], "A1"), &["A1"], "A2"), &["A1"], "A5");
-    let sketch = op(op(op(op(sketch, &["A2"], "A3"), &["A5"], "A6"), &["A3"], "A4"), &["A6"], "A7");
-    let sketch = op(sketch, &["A4", "A7"], "A8").output("MatMul", &["A8"], "Y", 4 * MIB);
-    sketch.prepare_with(PrepareSettings { parallel, ..PrepareSettings::default() })
+    parallel_branches(4 * MIB).prepare_with(PrepareSettings { parallel, ..PrepareSettings::default() })
 }
 
 /// The name of what an op makes.

@@ -6,7 +6,7 @@ use arenascope_planner::prepare::Prepared;
 use arenascope_planner::testing::{prepare_graph, random_graph};
 use arenascope_planner::units::Align;
 
-use crate::sketch::{MIB, Sketch, in_place, names, plan};
+use crate::sketch::{MIB, Sketch, in_place, names, parallel_branches, plan};
 
 /// A chain of ops that cannot work in place, with outputs of these sizes.
 fn chain(sizes: &[u64]) -> Prepared {
@@ -61,18 +61,7 @@ fn mxnet_keeps_a_small_buffer_out_of_a_slot_of_more_than_sixteen_times_its_size(
 #[test]
 fn co_share_keeps_the_slots_of_the_longest_path_to_itself() {
     let w = 4 * MIB;
-    let sketch = Sketch::default()
-        .source("x", w, Role::GraphInput)
-        .op("MatMul", &["x"], "A1", w)
-        .op("MatMul", &["A1"], "A2", w)
-        .op("MatMul", &["A1"], "A5", w)
-        .op("MatMul", &["A2"], "A3", w)
-        .op("MatMul", &["A5"], "A6", w)
-        .op("MatMul", &["A3"], "A4", w)
-        .op("MatMul", &["A6"], "A7", w)
-        .op("MatMul", &["A4", "A7"], "A8", w)
-        .output("MatMul", &["A8"], "out", w);
-    let prepared = sketch.prepare(in_place(true));
+    let prepared = parallel_branches(w).prepare(in_place(true));
     assert!(branches_share(&prepared, &plan("mxnet", &prepared)));
     let co_share = plan("mxnet-co-share", &prepared);
     assert!(!branches_share(&prepared, &co_share));

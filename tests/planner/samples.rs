@@ -8,7 +8,7 @@ use arenascope_planner::ids::BufferId;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::solve::{Share, SolveOptions, solve};
 
-use crate::sketch::{MIB, Sketch, buffers, context, in_place, names, plan, plan_with};
+use crate::sketch::{MIB, Sketch, buffers, context, in_place, names, parallel_branches, plan, plan_with};
 
 fn three_tensors() -> Sketch {
     Sketch::default()
@@ -102,19 +102,7 @@ fn a_slot_is_resized_with_any_and_never_with_equal() {
 
 #[test]
 fn two_branches_need_three_slots() {
-    let w = 4 * MIB;
-    let sketch = Sketch::default()
-        .source("x", w, Role::GraphInput)
-        .op("MatMul", &["x"], "A1", w)
-        .op("MatMul", &["A1"], "A2", w)
-        .op("MatMul", &["A1"], "A5", w)
-        .op("MatMul", &["A2"], "A3", w)
-        .op("MatMul", &["A5"], "A6", w)
-        .op("MatMul", &["A3"], "A4", w)
-        .op("MatMul", &["A6"], "A7", w)
-        .op("MatMul", &["A4", "A7"], "A8", w)
-        .output("MatMul", &["A8"], "out", w);
-    let prepared = sketch.prepare(in_place(true));
+    let prepared = parallel_branches(4 * MIB).prepare(in_place(true));
     let plan = plan("refcount", &prepared);
     assert_eq!((prepared.naive_bytes, plan.arena_bytes, plan.n_slots()), (32 * MIB, 12 * MIB, Some(3)));
 }

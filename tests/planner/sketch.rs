@@ -95,6 +95,21 @@ impl Sketch {
     }
 }
 
+/// Two branches of three ops that meet, in alternating order; nothing works in place, and every tensor has `w` bytes.
+pub(crate) fn parallel_branches(w: u64) -> Sketch {
+    Sketch::default()
+        .source("x", w, Role::GraphInput)
+        .op("MatMul", &["x"], "A1", w)
+        .op("MatMul", &["A1"], "A2", w)
+        .op("MatMul", &["A1"], "A5", w)
+        .op("MatMul", &["A2"], "A3", w)
+        .op("MatMul", &["A5"], "A6", w)
+        .op("MatMul", &["A3"], "A4", w)
+        .op("MatMul", &["A6"], "A7", w)
+        .op("MatMul", &["A4", "A7"], "A8", w)
+        .output("MatMul", &["A8"], "out", w)
+}
+
 pub(crate) fn context(prepared: &Prepared) -> &GraphContext {
     prepared.context.as_ref().expect("a sketch is a graph")
 }

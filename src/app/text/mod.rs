@@ -3,6 +3,8 @@
 mod axis;
 mod names;
 
+/// A count in groups of three: `218,395`.
+pub use arenascope_planner::units::grouped as count;
 pub use axis::{ByteTick, byte_step, byte_ticks, count_step, count_ticks};
 pub use names::{middle_cut, middle_cut_to_fit, short_names};
 
@@ -137,20 +139,6 @@ fn long_time(seconds: f64) -> String {
     } else {
         format!("{:.0} h {:.0} min", (seconds / 3600.0).floor(), (seconds % 3600.0 / 60.0).floor())
     }
-}
-
-/// A count in groups of three: `218,395`.
-#[must_use]
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (idx, digit) in digits.chars().enumerate() {
-        if idx > 0 && (digits.len() - idx).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// An element type and a shape: `f32 1 × 96 × 56 × 56`.
