@@ -4,10 +4,11 @@ use std::path::Path;
 
 use arenascope_planner::control::Control;
 use arenascope_planner::explain::{
-    Blocker, Change, LowerRange, PeakReport, PlaceReport, Saving, explain_peak, explain_place, lower_offsets, reorder_saving,
+    BetterPool, Blocker, Change, LowerRange, PeakReport, PlaceReport, Saving, explain_peak, explain_place, lower_offsets, reorder_saving,
 };
-use arenascope_planner::ids::{BufferId, OpId};
+use arenascope_planner::ids::{BufferId, OpId, PoolId};
 use arenascope_planner::lookup::find_buffers;
+use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
 use serde::Serialize;
 
@@ -40,8 +41,6 @@ pub(crate) fn explain(file: &Path, tensor: Option<&str>, plan: PlanToExplain) ->
         }
         PlanToExplain::File { plan, read, overrides } => check_plan(file, &plan, &read, overrides)?,
     };
-    let is_plain = prepared.problem.constraints().is_none();
-    anyhow::ensure!(is_plain, "{}: its buffers have rules beyond sizes and lifetimes, and explain knows those two alone", file.display());
     let control = Control::unattended();
     let found = tensor.map(|query| find_buffers(&prepared, &planned.plan, query)).transpose()?.unwrap_or_default();
     let places = found.into_iter().map(|buffer| explain_place(&prepared.problem, &planned.plan, buffer)).collect();
@@ -57,7 +56,7 @@ pub(crate) fn text_report(explained: &Explained) -> String {
     let Explained { prepared, planned, lower, places, peak } = explained;
     let mut text = String::new();
     for place in places {
-        text.push_str(&place_text(prepared, place));
+        text.push_str(&place_text(prepared, planned, place));
         text.push('\n');
     }
     let n_lower = lower.iter().flatten().count() as u64;
@@ -86,11 +85,37 @@ fn op_name(prepared: &Prepared, op: OpId) -> String {
     prepared.context.as_ref().map_or_else(|| op.to_string(), |context| format!("`{}`", context.graph.op(op).name))
 }
 
-fn place_text(prepared: &Prepared, place: &PlaceReport) -> String {
+/// The name of a pool; `None` where there is only one.
+fn pool_name(prepared: &Prepared, pool: PoolId) -> Option<String> {
+    let pools = prepared.problem.pools();
+    let name = &pools.get(pool.index())?.name;
+    Some(if name.is_empty() { format!("pool {pool}") } else { format!("`{name}`") })
+}
+
+fn better_pool_text(prepared: &Prepared, better: &BetterPool) -> String {
+    let name = pool_name(prepared, better.pool).unwrap_or_default();
+    let needs = grouped(better.needs_bytes);
+    match prepared.problem.pools()[better.pool.index()].capacity_bytes {
+        Some(capacity) if !better.fits => {
+            format!("  it prefers {name}, but its lowest place there ends at byte {needs}, and {name} has {}\n", exact_bytes(capacity))
+        }
+        _ => format!("  it prefers {name}, and it would fit there: its lowest place ends at byte {needs}\n"),
+    }
+}
+
+fn place_text(prepared: &Prepared, planned: &Planned, place: &PlaceReport) -> String {
     let buffer = prepared.problem.buffer(place.buffer);
     let (start, last) = (buffer.lifetime.start, buffer.lifetime.end - 1);
     let (bytes, offset) = (exact_bytes(buffer.bytes), grouped(place.offset));
-    let mut text = format!("{}: {bytes} at byte {offset}, live in steps {start} to {last}\n", named(prepared, place.buffer));
+    let pool = pool_name(prepared, planned.plan.pool(place.buffer)).map_or_else(String::new, |name| format!(" of {name}"));
+    let mut text = format!("{}: {bytes} at byte {offset}{pool}, live in steps {start} to {last}\n", named(prepared, place.buffer));
+    if !place.moves_with.is_empty() {
+        let others: Vec<String> = place.moves_with.iter().map(|&id| named(prepared, id)).collect();
+        text.push_str(&format!("  it moves as one with {}, which begin at byte {}\n", others.join(", "), grouped(place.offset)));
+    }
+    for better in &place.better_pools {
+        text.push_str(&better_pool_text(prepared, better));
+    }
     let tensors = prepared.buffer_tensors(place.buffer);
     if let Some(context) = prepared.context.as_ref().filter(|_| tensors.len() > 1) {
         let names: Vec<&str> = tensors.iter().map(|&tensor| context.graph.tensor(tensor).name.as_str()).collect();
@@ -107,6 +132,7 @@ fn place_text(prepared: &Prepared, place: &PlaceReport) -> String {
         text.push_str(&format!("  and {} more; --json lists all\n", counted(n_hidden as u64, "line")));
     }
     text.push_str(&match place.could_be_at {
+        None if place.is_pinned => "  a rule fixes it at this byte\n".to_owned(),
         None if place.offset == 0 => "  it is at the bottom\n".to_owned(),
         None => "  nothing below it is large enough: it cannot be lower on its own\n".to_owned(),
         Some(lower) => format!("  it could be at byte {} if nothing else moved\n", grouped(lower)),
@@ -123,11 +149,17 @@ fn range_rows(prepared: &Prepared, range: &LowerRange) -> Vec<Vec<String>> {
                 Some(steps) => format!("in steps {} to {}", steps.start, steps.end - 1),
                 None => "because their ops may run side by side".to_owned(),
             };
-            let what = |blocker: &Blocker| format!("blocked by {} {}", named(prepared, blocker.buffer), steps(blocker));
+            let what = |blocker: &Blocker| match blocker.buffer {
+                Some(buffer) => format!("blocked by {} {}", named(prepared, buffer), steps(blocker)),
+                None => format!("reserved {}", steps(blocker)),
+            };
             blockers.iter().map(|blocker| row(blocker.from_byte, blocker.to_byte, what(blocker))).collect()
         }
         LowerRange::TooSmall { from_byte, to_byte, short_bytes } => {
             vec![row(*from_byte, *to_byte, format!("free, but {} too small", exact_bytes(*short_bytes)))]
+        }
+        LowerRange::Unsuitable { from_byte, to_byte } => {
+            vec![row(*from_byte, *to_byte, "free, but no offset in it suits the buffer's own rules".to_owned())]
         }
         LowerRange::Free { from_byte, to_byte } => vec![row(*from_byte, *to_byte, "free, and large enough".to_owned())],
     }
@@ -137,8 +169,8 @@ fn peak_text(prepared: &Prepared, peak: &PeakReport) -> String {
     let op = prepared.context.as_ref().and_then(|context| context.schedule.op_at(peak.step));
     let at = op.map_or_else(String::new, |op| format!(", op {}", op_name(prepared, op)));
     let mut text = format!("peak: {} ({}) in step {}{at}\n", exact_bytes(peak.bytes), binary_bytes(peak.bytes), grouped(peak.step));
-    let live = peak.live.iter().take(LINES_SHOWN);
-    let rows: Vec<Vec<String>> = live.map(|&id| vec![exact_bytes(prepared.problem.buffer(id).bytes), named(prepared, id)]).collect();
+    let live = peak.live.iter().zip(&peak.live_bytes).take(LINES_SHOWN);
+    let rows: Vec<Vec<String>> = live.map(|(&id, &bytes)| vec![exact_bytes(bytes), named(prepared, id)]).collect();
     text.push_str(&table(2, &[Set::Right, Set::Left], &rows));
     if peak.live.len() > LINES_SHOWN {
         text.push_str(&format!("  and {} more\n", grouped((peak.live.len() - LINES_SHOWN) as u64)));
@@ -189,8 +221,20 @@ struct PlaceJson<'a> {
     bytes: u64,
     start: u64,
     end: u64,
+    pool: Option<String>,
+    pinned: bool,
+    moves_with: Vec<&'a str>,
+    better_pools: Vec<BetterPoolJson<'a>>,
     could_be_at: Option<u64>,
     below: Vec<RangeJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct BetterPoolJson<'a> {
+    pool: &'a str,
+    needs_bytes: u64,
+    capacity_bytes: Option<u64>,
+    fits: bool,
 }
 
 #[derive(Serialize)]
@@ -204,8 +248,8 @@ struct RangeJson<'a> {
 
 #[derive(Serialize)]
 struct BlockerJson<'a> {
-    id: u32,
-    name: &'a str,
+    id: Option<u32>,
+    name: Option<&'a str>,
     from_byte: u64,
     to_byte: u64,
     from_step: Option<u64>,
@@ -245,7 +289,7 @@ pub(crate) fn json_report(explained: &Explained) -> String {
     object(&ExplainReport {
         strategy: &planned.summary.strategy,
         arena_bytes: planned.plan.arena_bytes,
-        buffers: places.iter().map(|place| place_json(prepared, place)).collect(),
+        buffers: places.iter().map(|place| place_json(prepared, &planned.plan, place)).collect(),
         could_be_lower: movable.map(lower_json).collect(),
         peak: PeakJson {
             step: peak.step,
@@ -256,15 +300,24 @@ pub(crate) fn json_report(explained: &Explained) -> String {
     })
 }
 
-fn place_json<'a>(prepared: &'a Prepared, place: &PlaceReport) -> PlaceJson<'a> {
+fn place_json<'a>(prepared: &'a Prepared, plan: &Plan, place: &PlaceReport) -> PlaceJson<'a> {
+    let pool = plan.pool(place.buffer);
+    let better_json = |better: &BetterPool| {
+        let pool = &prepared.problem.pools()[better.pool.index()];
+        BetterPoolJson { pool: &pool.name, needs_bytes: better.needs_bytes, capacity_bytes: pool.capacity_bytes, fits: better.fits }
+    };
     let buffer = prepared.problem.buffer(place.buffer);
     PlaceJson {
         id: place.buffer.0,
         name: prepared.buffer_name(place.buffer),
-        offset: place.offset,
+        offset: plan.offset(place.buffer),
         bytes: buffer.bytes,
         start: buffer.lifetime.start,
         end: buffer.lifetime.end,
+        pool: prepared.problem.pools().get(pool.index()).map(|pool| pool.name.clone()),
+        pinned: place.is_pinned,
+        moves_with: place.moves_with.iter().map(|&id| prepared.buffer_name(id)).collect(),
+        better_pools: place.better_pools.iter().map(better_json).collect(),
         could_be_at: place.could_be_at,
         below: place.below.iter().map(|range| range_json(prepared, range)).collect(),
     }
@@ -272,8 +325,8 @@ fn place_json<'a>(prepared: &'a Prepared, place: &PlaceReport) -> PlaceJson<'a> 
 
 fn range_json<'a>(prepared: &'a Prepared, range: &LowerRange) -> RangeJson<'a> {
     let blocker = |blocker: &Blocker| BlockerJson {
-        id: blocker.buffer.0,
-        name: prepared.buffer_name(blocker.buffer),
+        id: blocker.buffer.map(|buffer| buffer.0),
+        name: blocker.buffer.map(|buffer| prepared.buffer_name(buffer)),
         from_byte: blocker.from_byte,
         to_byte: blocker.to_byte,
         from_step: blocker.steps.map(|steps| steps.start),
@@ -282,6 +335,7 @@ fn range_json<'a>(prepared: &'a Prepared, range: &LowerRange) -> RangeJson<'a> {
     let (from_byte, to_byte, state, short_bytes, blockers) = match range {
         LowerRange::Blocked { from_byte, to_byte, blockers } => (*from_byte, *to_byte, "blocked", None, blockers.iter().map(blocker).collect()),
         LowerRange::TooSmall { from_byte, to_byte, short_bytes } => (*from_byte, *to_byte, "too small", Some(*short_bytes), Vec::new()),
+        LowerRange::Unsuitable { from_byte, to_byte } => (*from_byte, *to_byte, "unsuitable", None, Vec::new()),
         LowerRange::Free { from_byte, to_byte } => (*from_byte, *to_byte, "free", None, Vec::new()),
     };
     RangeJson { from_byte, to_byte, state, short_bytes, blockers }

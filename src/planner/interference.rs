@@ -6,8 +6,11 @@
 //! index; the largest clique is the largest number of buffers live at one step, because intervals that meet
 //! pairwise share a step (Helly).
 //! Pairs that are kept apart for another reason ([`crate::kept_apart`]) are edges too; then it is a general graph.
+//! Rules take edges away: buffers are not live in their gaps, and those that share a place do not interfere. Only the
+//! pairs of such *exceptional* buffers are looked at one by one.
 //! Guarantee: exact; edges between buffers live together are never stored.
-//! Time O(n log n) to build, O(log n) for a degree, O(k log n) for k neighbours; space O(n).
+//! Time O(n log n) to build, and O(k log n) more per exceptional buffer with k neighbours; O(log n) for a degree,
+//! O(k log n) for k neighbours; space O(n).
 //! Source: Golumbic, "Algorithmic Graph Theory and Perfect Graphs", chapter 8 (ISBN 978-0-444-51530-8).
 //!
 //! ```text
@@ -17,8 +20,11 @@
 //! D .....##
 //! ```
 
+use std::collections::BTreeMap;
+
 use petgraph::graph::{NodeIndex, UnGraph};
 
+use crate::constraints::Constraints;
 use crate::ids::BufferId;
 use crate::interval_index::IntervalIndex;
 use crate::kept_apart::KeptApart;
@@ -33,15 +39,18 @@ pub struct Interference {
     ends: Vec<u64>,
     index: IntervalIndex,
     kept_apart: Option<KeptApart>,
+    exceptions: Option<Exceptions>,
 }
 
 impl Interference {
-    /// Sorts starts and ends. Time O(n log n).
+    /// Sorts starts and ends. Time O(n log n), and O(k log n) more per exceptional buffer with k neighbours.
     #[must_use]
     pub fn new(problem: &Problem) -> Self {
         let lifetimes: Vec<Lifetime> = problem.buffers().iter().map(|buffer| buffer.lifetime).collect();
-        let (starts, ends) = sorted_ends(problem);
-        Self { lifetimes, starts, ends, index: IntervalIndex::full(problem), kept_apart: problem.kept_apart().cloned() }
+        let (starts, ends) = sorted_ends(lifetimes.iter().copied());
+        let index = IntervalIndex::full(problem);
+        let exceptions = problem.constraints().and_then(|constraints| Exceptions::new(problem, constraints, &index));
+        Self { lifetimes, starts, ends, index, kept_apart: problem.kept_apart().cloned(), exceptions }
     }
 
     /// How many buffers there are.
@@ -54,7 +63,8 @@ impl Interference {
     #[must_use]
     pub fn n_conflicts(&self) -> u64 {
         let n_apart = self.kept_apart.as_ref().map_or(0, KeptApart::n_pairs);
-        live_before_each_start(&self.starts, &self.ends).map(|(n_live, _)| n_live as u64).sum::<u64>() + n_apart
+        let n_false = self.exceptions.as_ref().map_or(0, Exceptions::n_pairs);
+        n_live_together(&self.starts, &self.ends) + n_apart - n_false
     }
 
     /// Conflicts over all pairs, from 0 to 1; 0 with fewer than two buffers.
@@ -71,7 +81,8 @@ impl Interference {
         let n_started = self.starts.partition_point(|&start| start < lifetime.end);
         let n_ended = self.ends.partition_point(|&end| end <= lifetime.start);
         let n_apart = self.kept_apart.as_ref().map_or(0, |kept_apart| kept_apart.of(buffer).count());
-        (n_started - n_ended - 1 + n_apart) as u64
+        let n_false = self.exceptions.as_ref().map_or(0, |exceptions| exceptions.n_false[buffer.index()] as usize);
+        (n_started - n_ended - 1 + n_apart - n_false) as u64
     }
 
     /// The buffers live together with `buffer` or kept apart from it, by id. Time O(k log n) for k of them.
@@ -86,7 +97,7 @@ impl Interference {
     pub fn neighbours_limited(&self, buffer: BufferId, max: usize) -> Vec<BufferId> {
         let mut found = Vec::new();
         self.index.visit_live(self.lifetimes[buffer.index()], |other| {
-            if other != buffer && found.len() < max {
+            if other != buffer && found.len() < max && self.meet(buffer, other) {
                 found.push(other);
             }
             found.len() < max
@@ -98,48 +109,145 @@ impl Interference {
         found
     }
 
+    /// Whether two buffers whose lifetimes meet are really in each other's way.
+    fn meet(&self, one: BufferId, two: BufferId) -> bool {
+        self.exceptions.as_ref().is_none_or(|exceptions| exceptions.meet((one, self.lifetimes[one.index()]), (two, self.lifetimes[two.index()])))
+    }
+
     /// The buffers live at a step, by id. Time O(k log n) for k of them.
     #[must_use]
     pub fn live_at(&self, step: u64) -> Vec<BufferId> {
         let mut found = Vec::new();
         self.index.visit_live(Lifetime { start: step, end: step.saturating_add(1) }, |buffer| {
-            found.push(buffer);
+            if self.exceptions.as_ref().is_none_or(|exceptions| exceptions.is_live(buffer, step)) {
+                found.push(buffer);
+            }
             true
         });
         found.sort_unstable();
         found
     }
 
-    /// The most buffers live at one step, and the first step at which they are; `(0, 0)` without buffers.
+    /// The most buffers live at one step, and the first step at which they are; `(0, 0)` without buffers. Buffers that
+    /// share a place count once.
     ///
-    /// That is the size of the largest clique, and the fewest slots that any slot plan can use; where buffers are kept
-    /// apart there may be larger cliques, and it is a lower bound of both.
+    /// That is the size of the largest clique, and the fewest slots that any slot plan can use; where buffers have gaps
+    /// or are kept apart there may be larger cliques, and it is a lower bound of both.
     #[must_use]
     pub fn largest_clique(&self) -> (usize, u64) {
+        let (starts, ends) = self.exceptions.as_ref().map_or((&self.starts, &self.ends), |exceptions| (&exceptions.starts, &exceptions.ends));
         let larger = |best: (usize, u64), (n_live, step): (usize, u64)| if n_live + 1 > best.0 { (n_live + 1, step) } else { best };
-        live_before_each_start(&self.starts, &self.ends).fold((0, 0), larger)
+        live_before_each_start(starts, ends).fold((0, 0), larger)
     }
 }
 
-/// How many pairs of buffers are live together or kept apart, without building the rest. Time O(n log n).
-#[must_use]
-pub fn n_conflicts(problem: &Problem) -> u64 {
-    let (starts, ends) = sorted_ends(problem);
-    let n_apart = problem.kept_apart().map_or(0, KeptApart::n_pairs);
-    live_before_each_start(&starts, &ends).map(|(n_live, _)| n_live as u64).sum::<u64>() + n_apart
+/// What rules change: buffers with gaps, and buffers that share a place.
+#[derive(Clone, Debug)]
+struct Exceptions {
+    /// When a buffer with gaps is live.
+    live: BTreeMap<BufferId, Vec<Lifetime>>,
+    /// The body of a buffer that shares its place with another one.
+    body: BTreeMap<BufferId, u32>,
+    /// How many buffers have a lifetime that meets that of each buffer, but are not in its way; by id.
+    n_false: Vec<u32>,
+    /// When places are taken, one range per body and time.
+    starts: Vec<u64>,
+    ends: Vec<u64>,
 }
 
-fn sorted_ends(problem: &Problem) -> (Vec<u64>, Vec<u64>) {
-    let mut starts: Vec<u64> = problem.buffers().iter().map(|buffer| buffer.lifetime.start).collect();
-    let mut ends: Vec<u64> = problem.buffers().iter().map(|buffer| buffer.lifetime.end).collect();
+impl Exceptions {
+    /// `None` if no rule takes an edge away.
+    fn new(problem: &Problem, constraints: &Constraints, index: &IntervalIndex) -> Option<Self> {
+        let ranges = |id: BufferId| (id, problem.live_ranges(id));
+        let live: BTreeMap<BufferId, Vec<Lifetime>> = constraints.gaps.keys().map(|&id| ranges(id)).collect();
+        let bodies = problem.bodies();
+        let mut body: BTreeMap<BufferId, u32> = BTreeMap::new();
+        for (number, shared) in (0_u32..).zip(bodies.iter()) {
+            let members = bodies.members_of(shared);
+            if members.len() > 1 {
+                body.extend(members.iter().map(|&(id, _)| (id, number)));
+            }
+        }
+        if live.is_empty() && body.is_empty() {
+            return None;
+        }
+        let places = bodies.iter().flat_map(|body| joined(bodies.pieces_of(body).iter().map(|piece| piece.lifetime).collect()));
+        let (starts, ends) = sorted_ends(places);
+        let mut exceptions = Self { live, body, n_false: vec![0; problem.n_buffers()], starts, ends };
+        exceptions.count_false(problem, index);
+        Some(exceptions)
+    }
+
+    fn count_false(&mut self, problem: &Problem, index: &IntervalIndex) {
+        let is_exceptional = |exceptions: &Self, id: BufferId| exceptions.live.contains_key(&id) || exceptions.body.contains_key(&id);
+        let with_life = |id: BufferId| (id, problem.buffer(id).lifetime);
+        let mut n_false = vec![0; self.n_false.len()];
+        for id in problem.ids().filter(|&id| is_exceptional(self, id)) {
+            index.visit_live(problem.buffer(id).lifetime, |other| {
+                if other != id && !self.meet(with_life(id), with_life(other)) {
+                    n_false[id.index()] += 1;
+                    n_false[other.index()] += u32::from(!is_exceptional(self, other));
+                }
+                true
+            });
+        }
+        self.n_false = n_false;
+    }
+
+    fn n_pairs(&self) -> u64 {
+        self.n_false.iter().map(|&count| u64::from(count)).sum::<u64>() / 2
+    }
+
+    /// Whether two buffers with these lifetimes are live together and do not share a place.
+    fn meet(&self, one: (BufferId, Lifetime), two: (BufferId, Lifetime)) -> bool {
+        let shares_place = self.body.get(&one.0).is_some_and(|body| self.body.get(&two.0) == Some(body));
+        let (whole_one, whole_two) = ([one.1], [two.1]);
+        let ones = self.live.get(&one.0).map_or(&whole_one[..], Vec::as_slice);
+        let twos = self.live.get(&two.0).map_or(&whole_two[..], Vec::as_slice);
+        !shares_place && ones.iter().any(|&one| twos.iter().any(|&two| one.overlaps(two)))
+    }
+
+    fn is_live(&self, buffer: BufferId, step: u64) -> bool {
+        self.live.get(&buffer).is_none_or(|ranges| ranges.iter().any(|range| range.contains(step)))
+    }
+}
+
+/// The union of ranges, as ranges that do not meet; sorted.
+fn joined(mut ranges: Vec<Lifetime>) -> Vec<Lifetime> {
+    ranges.sort_unstable();
+    let mut joined: Vec<Lifetime> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// How many pairs of buffers are live together or kept apart, without building the rest. Time O(n log n) without rules.
+#[must_use]
+pub fn n_conflicts(problem: &Problem) -> u64 {
+    if problem.constraints().is_some() {
+        return Interference::new(problem).n_conflicts();
+    }
+    let (starts, ends) = sorted_ends(problem.buffers().iter().map(|buffer| buffer.lifetime));
+    n_live_together(&starts, &ends) + problem.kept_apart().map_or(0, KeptApart::n_pairs)
+}
+
+fn sorted_ends(ranges: impl Iterator<Item = Lifetime>) -> (Vec<u64>, Vec<u64>) {
+    let (mut starts, mut ends): (Vec<u64>, Vec<u64>) = ranges.map(|range| (range.start, range.end)).unzip();
     starts.sort_unstable();
     ends.sort_unstable();
     (starts, ends)
 }
 
+/// How many pairs of ranges meet: each is counted once, at the later start.
+fn n_live_together(starts: &[u64], ends: &[u64]) -> u64 {
+    live_before_each_start(starts, ends).map(|(n_live, _)| n_live as u64).sum()
+}
+
 /// For every birth in order: how many buffers that came before it are live, and its step.
-///
-/// Summed up, that counts each conflict once, at the later birth.
 fn live_before_each_start<'a>(starts: &'a [u64], ends: &'a [u64]) -> impl Iterator<Item = (usize, u64)> + 'a {
     let mut n_ended = 0;
     starts.iter().enumerate().map(move |(n_started, &start)| {
@@ -174,6 +282,7 @@ pub fn conflict_graph(problem: &Problem, max_nodes: usize, max_edges: usize) -> 
 mod tests {
     use super::*;
     use crate::testing::random_problem;
+    use crate::testing_rules::{are_related, random_problem_with_rules};
 
     #[test]
     fn agrees_with_comparing_all_pairs() {
@@ -197,6 +306,50 @@ mod tests {
             let span = problem.span();
             assert_eq!((span.start..span.end).map(|step| interference.live_at(step).len()).max(), Some(clique), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn buffers_with_gaps_or_a_shared_place_agree_with_comparing_all_pairs() {
+        let mut n_fewer = 0;
+        for problem in (0..600).filter_map(|seed| random_problem_with_rules(seed, 14)) {
+            let interference = Interference::new(&problem);
+            let hull = |a: BufferId, b: BufferId| problem.buffer(a).lifetime.overlaps(problem.buffer(b).lifetime);
+            let span = problem.span();
+            let lives: Vec<Vec<BufferId>> = (span.start..span.end).map(|step| live_by_the_rules(&problem, step)).collect();
+            let meets =
+                |a: BufferId, b: BufferId| a != b && !share_place(&problem, a, b) && lives.iter().any(|live| live.contains(&a) && live.contains(&b));
+            let mut n_edges = 0;
+            for a in problem.ids() {
+                let neighbours: Vec<BufferId> = problem.ids().filter(|&b| meets(a, b)).collect();
+                n_fewer += problem.ids().filter(|&b| b != a && hull(a, b)).count() - neighbours.len();
+                assert_eq!(interference.neighbours(a), neighbours, "{problem:?}");
+                assert_eq!(interference.degree(a), neighbours.len() as u64);
+                n_edges += neighbours.len() as u64;
+            }
+            assert_eq!((interference.n_conflicts(), n_conflicts(&problem)), (n_edges / 2, n_edges / 2));
+            let mut best = (0, 0);
+            for (step, live) in (span.start..).zip(&lives) {
+                assert_eq!(&interference.live_at(step), live);
+                let n_places = live.iter().filter(|&&one| live.iter().all(|&two| two >= one || !share_place(&problem, one, two))).count();
+                best = if n_places > best.0 { (n_places, step) } else { best };
+            }
+            assert_eq!(interference.largest_clique(), best);
+        }
+        assert!(n_fewer > 300, "{n_fewer}");
+    }
+
+    /// By the tables of rules alone.
+    fn live_by_the_rules(problem: &Problem, step: u64) -> Vec<BufferId> {
+        let gaps = |id: BufferId| problem.constraints().map_or(&[][..], |rules| rules.gaps(id));
+        let is_live = |id: &BufferId| {
+            let in_gap = gaps(*id).iter().any(|gap| gap.window.is_none() && gap.lifetime.contains(step));
+            problem.buffer(*id).lifetime.contains(step) && !in_gap
+        };
+        problem.ids().filter(is_live).collect()
+    }
+
+    fn share_place(problem: &Problem, one: BufferId, two: BufferId) -> bool {
+        problem.constraints().is_some_and(|rules| are_related(rules, one, two))
     }
 
     #[test]

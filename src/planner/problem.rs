@@ -205,6 +205,24 @@ impl Problem {
         plain.iter().enumerate().map(whole).chain(of_bodies)
     }
 
+    /// The steps in which at least some bytes of a buffer are kept: its lifetime without its gaps; sorted.
+    #[must_use]
+    pub fn live_ranges(&self, id: BufferId) -> Vec<Lifetime> {
+        let lifetime = self.buffer(id).lifetime;
+        let gaps = self.constraints().map_or(&[][..], |constraints| constraints.gaps(id));
+        let mut empty: Vec<Lifetime> = gaps.iter().filter(|gap| gap.window.is_none()).map(|gap| gap.lifetime).collect();
+        empty.sort_unstable();
+        let mut ranges = Vec::with_capacity(empty.len() + 1);
+        let mut start = lifetime.start;
+        for gap in empty {
+            ranges.push(Lifetime { start, end: gap.start });
+            start = gap.end;
+        }
+        ranges.push(Lifetime { start, end: lifetime.end });
+        ranges.retain(|range| range.start < range.end);
+        ranges
+    }
+
     /// What a placement moves as one.
     pub(crate) fn bodies(&self) -> Cow<'_, Bodies> {
         match &self.extras {

@@ -141,6 +141,13 @@ impl Bodies {
         &self.pieces[body.pieces.0 as usize..body.pieces.1 as usize]
     }
 
+    /// The steps from the first to the last that a range has in common with what a body keeps.
+    pub(crate) fn common_steps(&self, body: &Body, range: Lifetime) -> Option<Lifetime> {
+        let shared = self.pieces_of(body).iter().filter(|piece| piece.lifetime.overlaps(range));
+        let shared = shared.map(|piece| Lifetime { start: piece.lifetime.start.max(range.start), end: piece.lifetime.end.min(range.end) });
+        shared.reduce(|one, two| Lifetime { start: one.start.min(two.start), end: one.end.max(two.end) })
+    }
+
     /// The pools that a body may be in, the best first; empty if there is one pool.
     pub(crate) fn pools_of(&self, index: usize) -> &[PoolId] {
         self.pools.get(index).map_or(&[], |pools| pools)

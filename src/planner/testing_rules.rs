@@ -208,7 +208,7 @@ impl Picture {
 }
 
 /// The bytes of a buffer that must be kept at a step.
-fn kept_at(problem: &Problem, rules: &Constraints, id: BufferId, step: u64) -> std::ops::Range<u64> {
+pub(crate) fn kept_at(problem: &Problem, rules: &Constraints, id: BufferId, step: u64) -> std::ops::Range<u64> {
     let buffer = problem.buffer(id);
     if !buffer.lifetime.contains(step) {
         return 0..0;
@@ -224,7 +224,7 @@ fn kept_at(problem: &Problem, rules: &Constraints, id: BufferId, step: u64) -> s
 }
 
 /// Whether two buffers are one, or share a place over any number of views and in-place groups.
-fn are_related(rules: &Constraints, one: BufferId, two: BufferId) -> bool {
+pub(crate) fn are_related(rules: &Constraints, one: BufferId, two: BufferId) -> bool {
     let mut reached = vec![one];
     let mut next = 0;
     while let Some(&at) = reached.get(next) {

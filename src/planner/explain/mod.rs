@@ -2,9 +2,10 @@
 
 mod peak;
 mod place;
+mod ruled;
 
 pub use peak::{Change, PeakReport, Saving, explain_peak, reorder_saving};
-pub use place::{Blocker, LowerRange, PlaceReport, explain_place, lower_offsets};
+pub use place::{BetterPool, Blocker, LowerRange, PlaceReport, explain_place, lower_offsets};
 
 #[cfg(test)]
 mod tests;

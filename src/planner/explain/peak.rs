@@ -4,6 +4,8 @@
 //! Method: every change below touches only buffers live at the peak step. Live bytes fall by a buffer's size over the
 //! steps it no longer covers, and the new peak is the largest of what is left there and of what prefix and suffix
 //! maxima say about the other steps.
+//! With rules beyond sizes and lifetimes a change is about what moves as one, and about the bytes that it keeps at each
+//! step.
 //! Guarantee: exact for one change at a time; several changes add up to less or more.
 //! Time O(n log n), space O(n).
 //! Source: the project's own.
@@ -21,6 +23,7 @@ use crate::metrics::{Curve, live_curve};
 use crate::order::{Order, order_graph, peak_of};
 use crate::prepare::{GraphContext, Prepared};
 use crate::problem::Problem;
+use crate::rigid::{Body, Piece};
 
 /// A change that would lower the peak.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,8 +76,10 @@ pub struct PeakReport {
     pub step: u64,
     /// Live bytes there.
     pub bytes: u64,
-    /// The buffers live there, largest first, then by id.
+    /// The buffers live there, largest first, then by id; of those that share a place, the one at its first byte.
     pub live: Vec<BufferId>,
+    /// How many bytes each of them keeps there; their sum is `bytes`.
+    pub live_bytes: Vec<u64>,
     /// Single changes that lower it, the largest saving first, then in the order of [`Change`] and by id.
     pub savings: Vec<Saving>,
 }
@@ -84,6 +89,9 @@ pub struct PeakReport {
 pub fn explain_peak(prepared: &Prepared) -> PeakReport {
     let problem = &prepared.problem;
     let (bytes, step) = peak_live_bytes(problem);
+    if problem.constraints().is_some() {
+        return explain_bodies(problem, bytes, step);
+    }
     let mut live: Vec<BufferId> = problem.ids().filter(|&id| problem.buffer(id).lifetime.contains(step)).collect();
     live.sort_by_key(|&id| (std::cmp::Reverse(problem.buffer(id).bytes), id));
     let outside = Outside::new(&live_curve(problem));
@@ -108,7 +116,36 @@ pub fn explain_peak(prepared: &Prepared) -> PeakReport {
         }
     }
     savings.sort_by_key(|saving| std::cmp::Reverse(saving.saved_bytes));
-    PeakReport { step, bytes, live, savings }
+    let live_bytes = live.iter().map(|&id| problem.buffer(id).bytes).collect();
+    PeakReport { step, bytes, live, live_bytes, savings }
+}
+
+/// The same where rules hold: graphs have none, so the only change is to remove what moves as one.
+/// Time O(bodies at the peak · pieces of the curve).
+fn explain_bodies(problem: &Problem, bytes: u64, step: u64) -> PeakReport {
+    let bodies = problem.bodies();
+    let kept_at = |pieces: &[Piece], step: u64| pieces.iter().filter(|piece| piece.lifetime.contains(step)).map(Piece::bytes).sum::<u64>();
+    let mut live: Vec<(u64, &Body)> =
+        bodies.iter().map(|body| (kept_at(bodies.pieces_of(body), step), body)).filter(|&(bytes, _)| bytes > 0).collect();
+    live.sort_by_key(|&(bytes, body)| (std::cmp::Reverse(bytes), body.root));
+    let curve = live_curve(problem);
+    let outside = Outside::new(&curve);
+    let mut savings = Vec::new();
+    for &(_, body) in &live {
+        // Where the curve or what the body keeps changes; nothing changes between these steps.
+        let pieces = bodies.pieces_of(body);
+        let first = curve.steps.partition_point(|&begin| begin < body.lifetime.start);
+        let changes = curve.steps[first..].iter().take_while(|&&begin| begin < body.lifetime.end).copied();
+        let own = pieces.iter().flat_map(|piece| [piece.lifetime.start, piece.lifetime.end]).filter(|&step| body.lifetime.contains(step));
+        let inside = changes.chain(own).map(|step| curve.at(step) - kept_at(pieces, step)).max().unwrap_or(0);
+        let peak_bytes = inside.max(outside.max(body.lifetime));
+        if peak_bytes < bytes {
+            savings.push(Saving { change: Change::Remove { buffer: body.root }, saved_bytes: bytes - peak_bytes, peak_bytes });
+        }
+    }
+    savings.sort_by_key(|saving| std::cmp::Reverse(saving.saved_bytes));
+    let (live_bytes, live) = live.into_iter().map(|(bytes, body)| (bytes, body.root)).unzip();
+    PeakReport { step, bytes, live, live_bytes, savings }
 }
 
 /// What `min-peak` saves over the present order; `None` if nothing, or without a graph. Takes up to a second.

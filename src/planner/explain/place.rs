@@ -3,6 +3,7 @@
 //! Problem: a plan is a result without reasons; a plan from elsewhere is not even known to be tight.
 //! Method: the neighbours of a buffer (live together with it, or kept apart from it) hold ranges of bytes; their union
 //! below its offset is what blocks it, and what is left between is too small for it, or it could go there.
+//! With rules beyond sizes and lifetimes, what moves as one is explained as one: see the module `ruled`.
 //! Guarantee: exact, for any plan, valid or not.
 //! Time O(n + k log k) for k neighbours; see [`lower_offsets`] for all buffers; space O(n).
 //! Source: the project's own.
@@ -13,22 +14,24 @@
 //!      0 |.AA...     X could be lower
 //! ```
 
+use super::ruled;
 use crate::control::Control;
-use crate::ids::BufferId;
+use crate::ids::{BufferId, PoolId};
 use crate::lifetimes::Lifetime;
 use crate::plan::Plan;
 use crate::problem::Problem;
 
-/// A neighbour that holds bytes below a buffer.
+/// Something that holds bytes below a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Blocker {
-    /// The neighbour.
-    pub buffer: BufferId,
+    /// The neighbour; `None` for bytes that are reserved.
+    pub buffer: Option<BufferId>,
     /// Its first byte.
     pub from_byte: u64,
     /// One past its last byte.
     pub to_byte: u64,
-    /// The steps at which both are live; `None` if they never are, but may not share memory all the same.
+    /// The steps at which both are live, from the first to the last; `None` if they never are, but may not share memory
+    /// all the same.
     pub steps: Option<Lifetime>,
 }
 
@@ -53,6 +56,14 @@ pub enum LowerRange {
         /// How many bytes it lacks, counted from its first aligned byte.
         short_bytes: u64,
     },
+    /// Free while the buffer lives, and large enough, but no offset in it suits the buffer's own rules: its alignment,
+    /// the chunks, or what else moves with it.
+    Unsuitable {
+        /// First byte.
+        from_byte: u64,
+        /// One past the last byte.
+        to_byte: u64,
+    },
     /// Free while the buffer lives, and large enough: it could be here.
     Free {
         /// First byte.
@@ -75,32 +86,61 @@ pub struct PlaceReport {
     ///
     /// In a slot plan it would leave its slot.
     pub could_be_at: Option<u64>,
+    /// Whether a rule fixes its offset.
+    pub is_pinned: bool,
+    /// The buffers that move with it, because one lies in the other or they share a place; by id.
+    pub moves_with: Vec<BufferId>,
+    /// The pools that it prefers to the one that it is in, the best first.
+    pub better_pools: Vec<BetterPool>,
 }
 
-/// Explains the place of one buffer. Time O(n + k log k) for k neighbours.
+/// A pool that a buffer would rather be in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BetterPool {
+    /// The pool.
+    pub pool: PoolId,
+    /// One past the last byte that the buffer would have at its lowest place there, if nothing else moved.
+    pub needs_bytes: u64,
+    /// Whether that is within the pool's capacity.
+    pub fits: bool,
+}
+
+/// Explains the place of one buffer; what moves as one with others is explained by its first byte.
+/// Time O(n + k log k) for k neighbours.
 #[must_use]
 pub fn explain_place(problem: &Problem, plan: &Plan, buffer: BufferId) -> PlaceReport {
+    if problem.constraints().is_some() {
+        return ruled::explain_place(problem, plan, buffer);
+    }
     let mut blockers = blockers(problem, plan, buffer);
     blockers.sort_unstable_by_key(|blocker| (blocker.from_byte, blocker.buffer));
     let offset = plan.offset(buffer);
     let bytes = problem.buffer(buffer).bytes;
     let obstacles: Vec<(u64, u64)> = blockers.iter().map(|blocker| (blocker.from_byte, blocker.to_byte)).collect();
     let could_be_at = lower_fit(problem, &obstacles, offset, bytes);
+    let below = ranges_below(&blockers, offset, bytes, |from_byte, to_byte, limit| gap(problem, from_byte, to_byte, limit, bytes));
+    PlaceReport { buffer, offset, below, could_be_at, is_pinned: false, moves_with: Vec::new(), better_pools: Vec::new() }
+}
+
+/// Everything below `offset`: runs of blockers, which are sorted, and what `gap` makes of the ranges between them.
+///
+/// `gap` gets the first byte, one past the last byte, and one past the last byte that a buffer in it may use.
+pub(super) fn ranges_below(blockers: &[Blocker], offset: u64, bytes: u64, mut gap: impl FnMut(u64, u64, u64) -> LowerRange) -> Vec<LowerRange> {
     let mut below = Vec::new();
     let mut at = 0;
-    for run in runs(&blockers, offset) {
+    for run in runs(blockers, offset) {
         let (from_byte, to_byte) = (run[0].from_byte, run.iter().map(|blocker| blocker.to_byte).max().unwrap_or(0));
         if from_byte > at {
-            below.push(gap(problem, at, from_byte, from_byte, bytes));
+            below.push(gap(at, from_byte, from_byte));
         }
         below.push(LowerRange::Blocked { from_byte, to_byte: to_byte.min(offset), blockers: run.to_vec() });
         at = to_byte;
     }
     if at < offset {
         // The own bytes are free as well, so that the buffer can slide down by any aligned part of this range.
-        below.push(gap(problem, at, offset, offset.saturating_add(bytes), bytes));
+        below.push(gap(at, offset, offset.saturating_add(bytes)));
     }
-    PlaceReport { buffer, offset, below, could_be_at }
+    below
 }
 
 /// The lowest offset of every buffer if nothing else moved, by id; `None` for one that cannot be lower.
@@ -110,6 +150,9 @@ pub fn explain_place(problem: &Problem, plan: &Plan, buffer: BufferId) -> PlaceR
 /// Time O(n · live + later births · log), space O(n).
 #[must_use]
 pub fn lower_offsets(problem: &Problem, plan: &Plan, control: &Control<'_>) -> Option<Vec<Option<u64>>> {
+    if problem.constraints().is_some() {
+        return ruled::lower_offsets(problem, plan, control);
+    }
     let mut births: Vec<BufferId> = problem.ids().collect();
     births.sort_unstable_by_key(|&id| (problem.buffer(id).lifetime.start, id));
     let range = |id: BufferId| (plan.offset(id), plan.offset(id).saturating_add(problem.buffer(id).bytes));
@@ -155,7 +198,7 @@ fn blockers(problem: &Problem, plan: &Plan, buffer: BufferId) -> Vec<Blocker> {
         let steps = (shared.start < shared.end).then_some(shared);
         let is_neighbour = other != buffer && (steps.is_some() || is_kept_apart);
         let to_byte = from_byte.saturating_add(problem.buffer(other).bytes);
-        (is_neighbour && from_byte < offset).then_some(Blocker { buffer: other, from_byte, to_byte, steps })
+        (is_neighbour && from_byte < offset).then_some(Blocker { buffer: Some(other), from_byte, to_byte, steps })
     };
     problem.ids().filter_map(blocker).collect()
 }

@@ -20,7 +20,7 @@ use std::collections::BinaryHeap;
 
 use super::{Request, SolveError};
 use crate::constraints::{Constraints, Feature, FeatureSet, Reserved};
-use crate::ids::BufferId;
+use crate::ids::{BufferId, PoolId};
 use crate::interval_index::IntervalIndex;
 use crate::kept_apart::KeptApart;
 use crate::metrics::live_curve;
@@ -43,6 +43,8 @@ pub(crate) struct Packing<'a> {
     index: IntervalIndex,
     offsets: Vec<u64>,
     is_placed: Vec<bool>,
+    /// The pool of each body; empty if there is one.
+    pools: Vec<PoolId>,
     /// Offsets that the body at hand may not have, as half-open ranges; kept for its memory.
     forbidden: Vec<(u64, u64)>,
     n_looks: u64,
@@ -57,13 +59,68 @@ impl<'a> Packing<'a> {
         let reserved = problem.constraints().map_or(&[][..], Constraints::reserved);
         let kept_apart = problem.kept_apart();
         let (offsets, is_placed) = (vec![0; n], vec![false; n]);
-        let mut packing = Self { bodies, reserved, kept_apart, index, offsets, is_placed, forbidden: Vec::new(), n_looks: 0 };
+        let forbidden = Vec::new();
+        let mut packing = Self { bodies, reserved, kept_apart, index, offsets, is_placed, pools: Vec::new(), forbidden, n_looks: 0 };
         for body in 0..n {
             if let Some(pin) = packing.bodies.get(body).pin {
                 packing.place(body, pin);
             }
         }
         packing
+    }
+
+    /// A packing in which every body is where the plan has its first byte, in the plan's pools. Time O(n log n).
+    pub(crate) fn of_plan(problem: &'a Problem, plan: &Plan) -> Self {
+        let mut packing = Self::new(problem);
+        for body in 0..packing.bodies.len() {
+            packing.place(body, plan.offset(packing.bodies.get(body).root));
+        }
+        if let Some(pools) = &plan.pools {
+            packing.pools = packing.bodies.iter().map(|body| pools.of_buffer[body.root.index()]).collect();
+        }
+        packing
+    }
+
+    /// The lowest offset from `from` to below `limit` that a body may have in a pool if nothing else moves.
+    pub(crate) fn lowest_between(&mut self, body: usize, pool: PoolId, from: u64, limit: u64) -> Option<u64> {
+        /// Sums of offsets and sizes stay below 2^62, except in plans from elsewhere.
+        const MAX_OFFSET: u64 = 1 << 62;
+        self.forbid(body, pool);
+        let shape = self.bodies.get(body);
+        let limit = limit.min(MAX_OFFSET);
+        let mut offset = self.bodies.next_offset(shape, from.min(limit));
+        for &(from, to) in &self.forbidden {
+            if from > offset || offset >= limit {
+                break;
+            }
+            if to > offset {
+                offset = if to < limit { self.bodies.next_offset(shape, to) } else { limit };
+            }
+        }
+        (offset < limit).then_some(offset)
+    }
+
+    /// What else holds bytes while a body is kept, in a pool: the pieces with their bytes there and the steps that both
+    /// have in common.
+    pub(crate) fn in_the_way(&self, body: usize, pool: PoolId) -> Vec<Piece> {
+        let shape = self.bodies.get(body);
+        let mut found = Vec::new();
+        self.index.visit_live(shape.lifetime, |other| {
+            if other.index() != body && self.is_in(other.index(), pool) {
+                let (base, other) = (self.offsets[other.index()], self.bodies.get(other.index()));
+                for piece in self.bodies.pieces_of(other) {
+                    let (from_byte, to_byte) = (base.saturating_add(piece.from_byte), base.saturating_add(piece.to_byte));
+                    let common = self.bodies.common_steps(shape, piece.lifetime);
+                    found.extend(common.map(|lifetime| Piece { buffer: piece.buffer, lifetime, from_byte, to_byte }));
+                }
+            }
+            true
+        });
+        found
+    }
+
+    fn is_in(&self, body: usize, pool: PoolId) -> bool {
+        self.pools.get(body).is_none_or(|&its| its == pool)
     }
 
     pub(crate) fn bodies(&self) -> &Bodies {
@@ -83,7 +140,7 @@ impl<'a> Packing<'a> {
 
     /// The lowest offset that a body without a pin may have among what is placed.
     pub(crate) fn lowest(&mut self, body: usize) -> u64 {
-        self.forbid(body);
+        self.forbid(body, PoolId(0));
         let shape = self.bodies.get(body);
         let mut offset = self.bodies.next_offset(shape, 0);
         for &(from, to) in &self.forbidden {
@@ -99,7 +156,7 @@ impl<'a> Packing<'a> {
 
     /// Whether a body may be at `offset` among what is placed.
     pub(crate) fn fits(&mut self, body: usize, offset: u64) -> bool {
-        self.forbid(body);
+        self.forbid(body, PoolId(0));
         self.bodies.allows(self.bodies.get(body), offset) && self.forbidden.iter().all(|&(from, to)| offset < from || offset >= to)
     }
 
@@ -121,29 +178,32 @@ impl<'a> Packing<'a> {
         offsets
     }
 
-    /// Lists the offsets that what is placed or reserved forbids, sorted.
-    fn forbid(&mut self, body: usize) {
-        let Self { bodies, reserved, kept_apart, index, offsets, is_placed, forbidden, n_looks } = self;
+    /// Lists the offsets that what else is placed or reserved in a pool forbids, sorted.
+    fn forbid(&mut self, body: usize, pool: PoolId) {
+        let Self { bodies, reserved, kept_apart, index, offsets, is_placed, pools, forbidden, n_looks } = self;
         let shape = bodies.get(body);
         let pieces = bodies.pieces_of(shape);
         forbidden.clear();
         let mut add = |one: &Piece, from_byte: u64, to_byte: u64| {
-            let (from, to) = ((from_byte + 1).saturating_sub(one.to_byte), to_byte.saturating_sub(one.from_byte));
+            let (from, to) = (from_byte.saturating_add(1).saturating_sub(one.to_byte), to_byte.saturating_sub(one.from_byte));
             if from < to {
                 forbidden.push((from, to));
             }
         };
-        for range in reserved.iter().filter(|range| range.lifetime.overlaps(shape.lifetime)) {
+        for range in reserved.iter().filter(|range| range.pool == pool && range.lifetime.overlaps(shape.lifetime)) {
             for one in pieces.iter().filter(|one| one.lifetime.overlaps(range.lifetime)) {
                 add(one, range.from_byte, range.to_byte);
             }
         }
         index.visit_live(shape.lifetime, |other| {
-            let (base, other) = (offsets[other.index()], bodies.get(other.index()));
             *n_looks += 1;
+            if other.index() == body || pools.get(other.index()).is_some_and(|&its| its != pool) {
+                return true;
+            }
+            let (base, other) = (offsets[other.index()], bodies.get(other.index()));
             for two in bodies.pieces_of(other) {
                 for one in pieces.iter().filter(|one| one.lifetime.overlaps(two.lifetime)) {
-                    add(one, base + two.from_byte, base + two.to_byte);
+                    add(one, base.saturating_add(two.from_byte), base.saturating_add(two.to_byte));
                 }
             }
             true
