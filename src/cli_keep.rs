@@ -32,7 +32,7 @@ pub(crate) fn make_plan(prepared: &Prepared, job: &Job, plan: &Path) -> anyhow::
 pub(crate) fn text(prepared: &Prepared, report: &KeepReport) -> String {
     let mut text = format!("\nkept {} ({}) in place", counted(report.n_kept, "buffer"), exact_bytes(report.kept_bytes));
     if report.gave_up_places {
-        text.push_str("; more could not stay, because the arena would be over its capacity or has several pools");
+        text.push_str("; more could not stay, because the arena would be over its capacity");
     }
     text.push('\n');
     let name = |id| format!("`{}`", prepared.buffer_name(id));

@@ -6,7 +6,8 @@
 //! anew. So of two unchanged buffers in each other's way the smaller one moves. All others go, largest first, to
 //! their lowest free offset. If that is over the capacity, unchanged buffers give up their places, those that live
 //! together with what sticks out and have the fewest bytes first, a growing number each time; at last nothing is kept
-//! and the problem is planned anew.
+//! and the problem is planned anew. With several pools a place is a pool and an offset in it, and what has no place goes
+//! into the first pool that it prefers and where it fits.
 //! Guarantee: valid; nothing moves if nothing changed. Not the fewest moved bytes possible, which is NP-hard.
 //! Time O(conflicts · log n) per round, at most log2(n) rounds; space O(n).
 //! Source: the incremental planning of TensorFlow Lite's arena, which keeps what is allocated, with a way back.
@@ -91,7 +92,7 @@ pub struct KeepReport {
 /// Plans `problem`, keeping the places of `old` where possible; `name` gives the buffers' names.
 ///
 /// # Errors
-/// As [`solve`] with [`AUTO`], which is asked where nothing can be kept, and for problems with several pools.
+/// As [`solve`] with [`AUTO`], which is asked where nothing can be kept.
 pub fn plan_keeping<'a>(
     problem: &Problem,
     name: impl Fn(BufferId) -> &'a str,
@@ -101,21 +102,25 @@ pub fn plan_keeping<'a>(
     control: &Control<'_>,
 ) -> Result<(Plan, KeepReport), SolveError> {
     let matched = match_buffers(problem, name, old);
-    let unchanged = |id: BufferId| matched.old_of[id.index()].filter(|&at| is_same_size(problem, id, &old[at])).map(|at| old[at].offset);
+    let place = |old: &OldBuffer| (old.pool.unwrap_or(PoolId(0)), old.offset);
+    let unchanged = |id: BufferId| matched.old_of[id.index()].map(|at| &old[at]).filter(|old| is_same_size(problem, id, old)).map(place);
     let mut offers = offers(problem, unchanged);
-    let mut gave_up = offers.is_empty() || !problem.pools().is_empty();
+    let mut gave_up = offers.is_empty();
     let mut n_given_up = 1;
     let plan = loop {
-        if gave_up && (offers.is_empty() || !problem.pools().is_empty()) {
+        if gave_up && offers.is_empty() {
             break solve(AUTO, problem, context, options, control)?;
         }
         if control.is_stopped() {
             return Err(SolveError::Stopped);
         }
         let plan = place_around(problem, &offers);
-        let Some(capacity) = problem.capacity_bytes().filter(|&capacity| plan.arena_bytes > capacity) else { break plan };
+        let outside = outside(problem, &plan);
+        if outside.is_empty() {
+            break plan;
+        }
         gave_up = true;
-        give_up_places(problem, &plan, capacity, n_given_up, &mut offers);
+        give_up_places(problem, &plan, &outside, n_given_up, &mut offers);
         n_given_up *= 2;
     };
     let mut report = report(problem, &plan, old, &matched);
@@ -150,26 +155,36 @@ fn match_buffers<'a>(problem: &Problem, name: impl Fn(BufferId) -> &'a str, old:
     Matched { old_of, is_found }
 }
 
+/// A place that a body had before.
+struct Offer {
+    body: usize,
+    pool: PoolId,
+    offset: u64,
+}
+
 /// Bodies of which a member is unchanged, with their old places; larger ones first.
-fn offers(problem: &Problem, unchanged: impl Fn(BufferId) -> Option<u64>) -> Vec<(usize, u64)> {
+fn offers(problem: &Problem, unchanged: impl Fn(BufferId) -> Option<(PoolId, u64)>) -> Vec<Offer> {
     let bodies = problem.bodies();
-    let place = |index: usize| {
-        let members = bodies.members_of(bodies.get(index));
-        members.iter().find_map(|&(id, at)| unchanged(id)?.checked_sub(at)).map(|offset| (index, offset))
+    let place = |body: usize| {
+        let members = bodies.members_of(bodies.get(body));
+        let place = |(id, at)| unchanged(id).and_then(|(pool, offset)| Some((pool, offset.checked_sub(at)?)));
+        let (pool, offset) = members.iter().copied().find_map(place)?;
+        let is_allowed = bodies.pools_of(body).is_empty() || bodies.pools_of(body).contains(&pool);
+        is_allowed.then_some(Offer { body, pool, offset })
     };
-    let mut offers: Vec<(usize, u64)> = (0..bodies.len()).filter_map(place).collect();
-    offers.sort_by_key(|&(index, _)| (Reverse(bodies.get(index).bytes), index));
+    let mut offers: Vec<Offer> = (0..bodies.len()).filter_map(place).collect();
+    offers.sort_by_key(|offer| (Reverse(bodies.get(offer.body).bytes), offer.body));
     offers
 }
 
-/// Every body at its offered place if that is free, all others at their lowest offset.
-fn place_around(problem: &Problem, offers: &[(usize, u64)]) -> Plan {
+/// Every body at its offered place if that is free, all others at their lowest offset in the best pool with room.
+fn place_around(problem: &Problem, offers: &[Offer]) -> Plan {
     /// Larger offsets than any plan has would overflow; such an offer is none.
     const MAX_OFFSET: u64 = 1 << 61;
     let mut packing = Packing::new(problem);
-    for &(index, offset) in offers.iter().filter(|&&(_, offset)| offset < MAX_OFFSET) {
-        if !packing.is_placed(index) && packing.fits(index, offset) {
-            packing.place(index, offset);
+    for offer in offers.iter().filter(|offer| offer.offset < MAX_OFFSET) {
+        if !packing.is_placed(offer.body) && packing.fits(offer.body, offer.pool, offer.offset) {
+            packing.place_in(offer.body, offer.pool, offer.offset);
         }
     }
     let bodies = packing.bodies();
@@ -179,25 +194,50 @@ fn place_around(problem: &Problem, offers: &[(usize, u64)]) -> Plan {
         .collect();
     rest.sort_unstable();
     for (_, index) in rest {
-        packing.place_lowest(index);
+        let (pool, offset) = best_place(problem, &mut packing, index);
+        packing.place_in(index, pool, offset);
     }
-    Plan::from_offsets(KEEP, problem, packing.into_offsets(problem.n_buffers()))
+    packing.into_plan(KEEP, problem)
 }
 
-/// Withdraws offers of bodies that conflict with something above the capacity: the `count` smallest, or all if
-/// there are none.
-fn give_up_places(problem: &Problem, plan: &Plan, capacity: u64, count: usize, offers: &mut Vec<(usize, u64)>) {
+/// The lowest offset in the first pool in which a body stays within the capacity, or in the last that it may be in.
+fn best_place(problem: &Problem, packing: &mut Packing<'_>, body: usize) -> (PoolId, u64) {
+    let pools = packing.bodies().pools_of(body).to_vec();
+    let bytes = packing.bodies().get(body).bytes;
+    let mut place = (PoolId(0), 0);
+    for pool in if pools.is_empty() { vec![PoolId(0)] } else { pools } {
+        place = (pool, packing.lowest(body, pool));
+        if capacity(problem, pool).is_none_or(|capacity| place.1.saturating_add(bytes) <= capacity) {
+            break;
+        }
+    }
+    place
+}
+
+fn capacity(problem: &Problem, pool: PoolId) -> Option<u64> {
+    problem.pools().get(pool.index()).map_or_else(|| problem.capacity_bytes(), |pool| pool.capacity_bytes)
+}
+
+/// The bodies that end above the capacity of their pool.
+fn outside(problem: &Problem, plan: &Plan) -> Vec<Body> {
+    let end = |body: &Body| plan.offset(body.root).saturating_add(body.bytes);
+    let is_outside = |body: &&Body| capacity(problem, plan.pool(body.root)).is_some_and(|capacity| end(body) > capacity);
+    problem.bodies().iter().filter(is_outside).cloned().collect()
+}
+
+/// Withdraws offers of bodies that conflict with something outside its pool's capacity: the `count` smallest, or all
+/// if there are none.
+fn give_up_places(problem: &Problem, plan: &Plan, outside: &[Body], count: usize, offers: &mut Vec<Offer>) {
     let bodies = problem.bodies();
-    let outside: Vec<_> = bodies.iter().filter(|body| plan.offset(body.root).saturating_add(body.bytes) > capacity).collect();
     let meets = |one: &Body, two: &Body| {
         one.lifetime.overlaps(two.lifetime) || problem.kept_apart().is_some_and(|kept_apart| kept_apart.has(one.root, two.root))
     };
-    let is_in_the_way = |index: usize| outside.iter().any(|other| meets(other, bodies.get(index)));
+    let is_in_the_way = |offer: &Offer| outside.iter().any(|other| plan.pool(other.root) == offer.pool && meets(other, bodies.get(offer.body)));
     let n_before = offers.len();
     let mut left = count;
     // Offers are sorted, larger first, so the last ones have the fewest bytes.
     for at in (0..n_before).rev() {
-        if left > 0 && is_in_the_way(offers[at].0) {
+        if left > 0 && is_in_the_way(&offers[at]) {
             offers.remove(at);
             left -= 1;
         }
@@ -242,9 +282,11 @@ mod tests {
 
     use super::*;
     use crate::check::check;
+    use crate::constraints::{Constraints, Pool};
     use crate::kept_apart::KeptApart;
     use crate::lifetimes::Lifetime;
     use crate::testing::random_problem;
+    use crate::testing_rules::random_problem_with_rules;
 
     fn names(n: usize) -> Vec<String> {
         (0..n).map(|index| format!("b{index}")).collect()
@@ -258,8 +300,12 @@ mod tests {
 
     fn old_of(problem: &Problem, plan: &Plan) -> Vec<OldBuffer> {
         let names = names(problem.n_buffers());
-        let old =
-            |id: BufferId| OldBuffer { name: names[id.index()].clone(), bytes: Some(problem.buffer(id).bytes), offset: plan.offset(id), pool: None };
+        let old = |id: BufferId| OldBuffer {
+            name: names[id.index()].clone(),
+            bytes: Some(problem.buffer(id).bytes),
+            offset: plan.offset(id),
+            pool: plan.pools.as_ref().map(|_| plan.pool(id)),
+        };
         problem.ids().map(old).collect()
     }
 
@@ -311,6 +357,40 @@ mod tests {
             let (same, report) = keep(&after, &old_of(&after, &again));
             assert_eq!((same.offsets, report.n_kept), (again.offsets, n as u64), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn rules_and_pools_are_kept_and_nothing_moves_if_nothing_changed() {
+        let mut n_pooled = 0;
+        for problem in (0..600).filter_map(|seed| random_problem_with_rules(seed, 12)) {
+            let plan = solve(AUTO, &problem, None, &SolveOptions::default(), &Control::unattended()).expect("a plan");
+            let is_within = outside(&problem, &plan).is_empty();
+            let (again, report) = keep(&problem, &old_of(&problem, &plan));
+            assert!(check(&problem, &again).is_valid(), "{problem:?}");
+            if is_within {
+                assert_eq!((&again.offsets, report.n_kept, report.gave_up_places), (&plan.offsets, problem.n_buffers() as u64, false));
+                assert_eq!(again.pools, plan.pools);
+                n_pooled += usize::from(plan.pools.is_some());
+            }
+        }
+        assert!(n_pooled > 30, "{n_pooled}");
+    }
+
+    #[test]
+    fn what_grew_out_of_a_small_pool_goes_to_the_next_and_the_others_stay() {
+        let life = Lifetime { start: 0, end: 1 };
+        let with_sizes = |sizes: [u64; 3]| {
+            let mut rules = Constraints::default();
+            rules.add_pool(Pool { name: "fast".to_owned(), capacity_bytes: Some(10) });
+            rules.add_pool(Pool { name: "slow".to_owned(), capacity_bytes: None });
+            Problem::new(sizes.map(|size| (size, life)), Align::ONE).and_then(|problem| problem.with_constraints(rules)).expect("a valid problem")
+        };
+        let before = with_sizes([4, 3, 3]);
+        let plan = solve(AUTO, &before, None, &SolveOptions::default(), &Control::unattended()).expect("a plan");
+        assert_eq!(plan.pools.as_ref().map(|pools| pools.arena_bytes.clone()), Some(vec![10, 0]));
+        let (again, report) = keep(&with_sizes([4, 3, 5]), &old_of(&before, &plan));
+        assert_eq!((again.pool(BufferId(2)), again.offset(BufferId(2)), report.n_kept), (PoolId(1), 0, 2));
+        assert_eq!((report.moved, report.resized.len()), (vec![], 1));
     }
 
     #[test]

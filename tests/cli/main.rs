@@ -5,6 +5,7 @@ mod plan_files;
 mod program;
 mod reasons;
 mod reports;
+mod rules;
 mod runs;
 mod samples;
 mod traces;

@@ -59,11 +59,12 @@ impl<'a> Packing<'a> {
         let reserved = problem.constraints().map_or(&[][..], Constraints::reserved);
         let kept_apart = problem.kept_apart();
         let (offsets, is_placed) = (vec![0; n], vec![false; n]);
-        let forbidden = Vec::new();
-        let mut packing = Self { bodies, reserved, kept_apart, index, offsets, is_placed, pools: Vec::new(), forbidden, n_looks: 0 };
+        let (pools, forbidden) = (vec![PoolId(0); if problem.pools().is_empty() { 0 } else { n }], Vec::new());
+        let mut packing = Self { bodies, reserved, kept_apart, index, offsets, is_placed, pools, forbidden, n_looks: 0 };
         for body in 0..n {
             if let Some(pin) = packing.bodies.get(body).pin {
-                packing.place(body, pin);
+                let pool = packing.bodies.pools_of(body).first().copied().unwrap_or(PoolId(0));
+                packing.place_in(body, pool, pin);
             }
         }
         packing
@@ -73,10 +74,8 @@ impl<'a> Packing<'a> {
     pub(crate) fn of_plan(problem: &'a Problem, plan: &Plan) -> Self {
         let mut packing = Self::new(problem);
         for body in 0..packing.bodies.len() {
-            packing.place(body, plan.offset(packing.bodies.get(body).root));
-        }
-        if let Some(pools) = &plan.pools {
-            packing.pools = packing.bodies.iter().map(|body| pools.of_buffer[body.root.index()]).collect();
+            let root = packing.bodies.get(body).root;
+            packing.place_in(body, plan.pool(root), plan.offset(root));
         }
         packing
     }
@@ -131,16 +130,24 @@ impl<'a> Packing<'a> {
         self.is_placed[body]
     }
 
-    /// Gives a body a place; nothing is checked.
+    /// Gives a body a place in a pool; nothing is checked.
+    pub(crate) fn place_in(&mut self, body: usize, pool: PoolId, offset: u64) {
+        if let Some(its) = self.pools.get_mut(body) {
+            *its = pool;
+        }
+        self.place(body, offset);
+    }
+
+    /// Gives a body a place in the first pool; nothing is checked.
     pub(crate) fn place(&mut self, body: usize, offset: u64) {
         self.offsets[body] = offset;
         self.is_placed[body] = true;
         self.index.insert(BufferId::new(body), self.bodies.get(body).lifetime.end);
     }
 
-    /// The lowest offset that a body without a pin may have among what is placed.
-    pub(crate) fn lowest(&mut self, body: usize) -> u64 {
-        self.forbid(body, PoolId(0));
+    /// The lowest offset that a body without a pin may have among what is placed in a pool.
+    pub(crate) fn lowest(&mut self, body: usize, pool: PoolId) -> u64 {
+        self.forbid(body, pool);
         let shape = self.bodies.get(body);
         let mut offset = self.bodies.next_offset(shape, 0);
         for &(from, to) in &self.forbidden {
@@ -154,17 +161,30 @@ impl<'a> Packing<'a> {
         offset
     }
 
-    /// Whether a body may be at `offset` among what is placed.
-    pub(crate) fn fits(&mut self, body: usize, offset: u64) -> bool {
-        self.forbid(body, PoolId(0));
+    /// Whether a body may be at `offset` among what is placed in a pool.
+    pub(crate) fn fits(&mut self, body: usize, pool: PoolId, offset: u64) -> bool {
+        self.forbid(body, pool);
         self.bodies.allows(self.bodies.get(body), offset) && self.forbidden.iter().all(|&(from, to)| offset < from || offset >= to)
     }
 
     /// Places a body at its lowest offset and returns one past its last byte.
     pub(crate) fn place_lowest(&mut self, body: usize) -> u64 {
-        let offset = self.lowest(body);
+        let offset = self.lowest(body, PoolId(0));
         self.place(body, offset);
         offset + self.bodies.get(body).bytes
+    }
+
+    /// The plan of what is placed, over all pools.
+    pub(crate) fn into_plan(mut self, strategy: &'static str, problem: &Problem) -> Plan {
+        let pools = std::mem::take(&mut self.pools);
+        let mut of_buffer = vec![PoolId(0); if pools.is_empty() { 0 } else { problem.n_buffers() }];
+        for (body, &pool) in self.bodies.iter().zip(&pools) {
+            for &(id, _) in self.bodies.members_of(body) {
+                of_buffer[id.index()] = pool;
+            }
+        }
+        let offsets = self.into_offsets(problem.n_buffers());
+        if pools.is_empty() { Plan::from_offsets(strategy, problem, offsets) } else { Plan::from_pools(strategy, problem, offsets, of_buffer) }
     }
 
     /// Where every member of every body is, by buffer.
@@ -293,7 +313,7 @@ fn lowest_in_order(request: &Request<'_>, packing: &mut Packing<'_>, order: &[us
         request.keep_going(turn)?;
         turn += 1;
         let body = order[rank];
-        let offset = packing.lowest(body);
+        let offset = packing.lowest(body, PoolId(0));
         if offset.saturating_add(packing.bodies.get(body).bytes) >= below {
             return Ok(false);
         }

@@ -183,7 +183,7 @@ impl<'a> Pools<'a> {
             packing.place(position(body), self.offset[body]);
         }
         for (body, rank) in back {
-            let offset = packing.lowest(position(body));
+            let offset = packing.lowest(position(body), PoolId(0));
             if offset.saturating_add(self.bodies.get(body).bytes) <= capacity {
                 packing.place(position(body), offset);
                 self.rank[body] = rank;
