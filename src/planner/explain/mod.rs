@@ -4,7 +4,7 @@ mod peak;
 mod place;
 
 pub use peak::{Change, PeakReport, Saving, explain_peak, reorder_saving};
-pub use place::{Blocker, LowerRange, PlaceReport, explain_place, lower_offsets};
+pub use place::{Blocker, LowerRange, PlaceReport, explain_place, explain_place_among, lower_offsets};
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,7 @@ mod of_others;
 mod of_plan;
 mod paint;
 #[cfg(test)]
-pub(in crate::views) mod sample_plans;
+pub(crate) mod sample_plans;
 mod sheet;
 mod tooltip;
 

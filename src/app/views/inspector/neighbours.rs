@@ -49,7 +49,8 @@ pub(super) fn neighbours(planned: &Planned, buffer: BufferId) -> Neighbours {
     let (mut below, mut above, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     planned.model.after.visit(steps, 0, u64::MAX, |rect| {
         let covers = Lifetime { start: rect.lifetime.start.max(steps.start), end: rect.lifetime.end.min(steps.end) };
-        if let Some(buffer) = rect.buffer.filter(|&other| other != buffer) {
+        let is_near = |&other: &BufferId| other != buffer && planned.plan.pool(other) == planned.plan.pool(buffer);
+        if let Some(buffer) = rect.buffer.filter(is_near) {
             if rect.high <= bytes.start {
                 below.push(Candidate { buffer, distance: bytes.start - rect.high, covers });
             } else if rect.low >= bytes.end {

@@ -11,12 +11,12 @@ use arenascope_planner::workload::{BareBuffer, Source, Workload};
 use crate::session::{PlanOptions, Planned, make_plan};
 
 /// The default plan of buffers given as `(bytes, start, end)`.
-pub(in crate::views) fn bare(buffers: &[(u64, u64, u64)]) -> Arc<Planned> {
+pub(crate) fn bare(buffers: &[(u64, u64, u64)]) -> Arc<Planned> {
     bare_with(buffers, "auto")
 }
 
 /// The plan of a strategy for buffers given as `(bytes, start, end)`.
-pub(in crate::views) fn bare_with(buffers: &[(u64, u64, u64)], strategy: &str) -> Arc<Planned> {
+pub(crate) fn bare_with(buffers: &[(u64, u64, u64)], strategy: &str) -> Arc<Planned> {
     let buffer = |(index, &(size_bytes, start, end)): (usize, &(u64, u64, u64))| BareBuffer {
         name: format!("b{index}"),
         size_bytes,
@@ -26,17 +26,17 @@ pub(in crate::views) fn bare_with(buffers: &[(u64, u64, u64)], strategy: &str) -
 }
 
 /// The plan of a generated problem, by a fast strategy.
-pub(in crate::views) fn generated(kind: Kind, n: usize) -> Arc<Planned> {
+pub(crate) fn generated(kind: Kind, n: usize) -> Arc<Planned> {
     plan(generate(kind, n, 1), "first-fit")
 }
 
 /// The default plan of a sample of `sample-graphs/`.
-pub(in crate::views) fn sample(file: &str) -> Arc<Planned> {
+pub(crate) fn sample(file: &str) -> Arc<Planned> {
     sample_with(file, "auto")
 }
 
 /// The plan of a strategy for a sample of `sample-graphs/`.
-pub(in crate::views) fn sample_with(file: &str, strategy: &str) -> Arc<Planned> {
+pub(crate) fn sample_with(file: &str, strategy: &str) -> Arc<Planned> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-graphs").join(file);
     let bytes = std::fs::read(&path).expect("a sample");
     let workload = read_bytes(file, &bytes, &ReadOptions::default()).expect("a readable sample");

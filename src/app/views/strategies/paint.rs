@@ -117,7 +117,7 @@ fn row_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, row: &Row) {
 }
 
 fn plan_cells(ui: &Ui, ctx: &ViewCtx<'_>, rect: Rect, columns: &Columns, outcome: &Outcome, is_shown: bool) {
-    let Outcome::Plan { summary, is_valid, n_overlaps, seconds, parts } = outcome else { return };
+    let Outcome::Plan { summary, is_valid, n_overlaps, seconds, parts, .. } = outcome else { return };
     let t = ctx.tokens;
     let painter = ui.painter_at(rect);
     let quiet = if is_shown { t.text2 } else { t.text3 };
