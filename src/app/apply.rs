@@ -14,9 +14,9 @@ use crate::dialog::FilePicker;
 use crate::export;
 use crate::jobs::{Event, JobKind, Outcome};
 use crate::model::RowOrder;
+use crate::planning;
 use crate::samples::{SAMPLES, thumbnails};
 use crate::selection::Item;
-use crate::planning;
 use crate::session::{PlanOptions, Planned, Session, Stage, make_plan_showing};
 use crate::state::{ColourBy, Notice, PathField, Sample, State};
 use crate::theme::ThemeKind;
@@ -259,7 +259,9 @@ fn close(state: &mut State) {
 fn cancel(state: &mut State) {
     let was_searching = state.is_searching();
     // A better plan that is being checked is kept: it is what there is.
-    for kind in [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare, JobKind::Orders, JobKind::Export] {
+    for kind in
+        [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare, JobKind::Orders, JobKind::Export]
+    {
         state.jobs.cancel(kind);
     }
     if state.opening.take().is_some() {
@@ -379,7 +381,13 @@ fn range_of(steps: Lifetime) -> Range {
 fn byte_range(planned: &Planned, before: bool) -> Range {
     let capacity = planned.summary.capacity_bytes.filter(|_| !before).unwrap_or(0);
     let lanes = planned.model.lanes.height();
-    let top = if before { planned.model.before_bytes } else if lanes > 0 { lanes } else { planned.plan.arena_bytes.max(capacity).max(planned.summary.lower_bound_bytes) };
+    let top = if before {
+        planned.model.before_bytes
+    } else if lanes > 0 {
+        lanes
+    } else {
+        planned.plan.arena_bytes.max(capacity).max(planned.summary.lower_bound_bytes)
+    };
     #[expect(clippy::cast_precision_loss, reason = "bytes beyond 2^53 cannot be told apart on a screen")]
     Range::new(0.0, (top.max(1) as f64) * 1.08)
 }

@@ -10,9 +10,9 @@ use arenascope_planner::check::{CheckReport, check};
 use arenascope_planner::control::{Control, Progress};
 use arenascope_planner::ids::{BufferId, OpId, TensorId};
 use arenascope_planner::lifetimes::Lifetime;
-use arenascope_planner::plan::Plan;
 use arenascope_planner::order::Order;
 use arenascope_planner::parallel::Parallel;
+use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare_with};
 use arenascope_planner::replay::{ReplayFault, replay};
 use arenascope_planner::solve::{SolveOptions, solve};
@@ -250,12 +250,7 @@ pub fn make_plan(workload: &Arc<Workload>, options: &PlanOptions, control: &Cont
 ///
 /// # Errors
 /// As [`make_plan`].
-pub fn make_plan_showing(
-    workload: &Arc<Workload>,
-    options: &PlanOptions,
-    control: &Control<'_>,
-    better: &Better,
-) -> Result<Arc<Planned>, String> {
+pub fn make_plan_showing(workload: &Arc<Workload>, options: &PlanOptions, control: &Control<'_>, better: &Better) -> Result<Arc<Planned>, String> {
     let say = |what: &str| control.report(Progress { what: what.to_owned(), fraction: None, best_arena_bytes: None });
     say("Working out lifetimes");
     let prepared = Arc::new(prepare_with(workload, options.prepare, control).map_err(|error| error.to_string())?);

@@ -116,13 +116,14 @@ fn entries(ctx: &ViewCtx<'_>) -> Vec<Entry> {
             let moves = Move::ALL.into_iter().filter(|&moved| ctx.difference.is_some_and(|difference| difference.n_moved(moved) > 0));
             moves.map(|moved| Entry { colour: move_fill(t, moved), pattern: move_pattern(moved), text: moved.name().to_owned() }).collect()
         }
-        ColourBy::Role => {
-            model.roles_present.iter().map(|&role| Entry { colour: t.role(role), pattern: role_pattern(role), text: role.name().to_owned() }).collect()
-        }
+        ColourBy::Role => model
+            .roles_present
+            .iter()
+            .map(|&role| Entry { colour: t.role(role), pattern: role_pattern(role), text: role.name().to_owned() })
+            .collect(),
         ColourBy::Slot => match ctx.planned.plan.n_slots() {
             Some(n) => {
-                let mut entries: Vec<Entry> =
-                    (0..n.min(MAX_ENTRIES)).map(|slot| Entry::plain(t.slot(slot), format!("slot {slot}"))).collect();
+                let mut entries: Vec<Entry> = (0..n.min(MAX_ENTRIES)).map(|slot| Entry::plain(t.slot(slot), format!("slot {slot}"))).collect();
                 if n > MAX_ENTRIES {
                     entries.push(Entry::plain(t.naive, format!("and {} more", n - MAX_ENTRIES)));
                 }
@@ -132,8 +133,7 @@ fn entries(ctx: &ViewCtx<'_>) -> Vec<Entry> {
         },
         ColourBy::Op => {
             let shown = model.op_kinds.len().min(N_OP_HUES).min(MAX_ENTRIES);
-            let mut entries: Vec<Entry> =
-                (0..shown).map(|kind| Entry::plain(t.slot(kind), model.op_kinds[kind].clone())).collect();
+            let mut entries: Vec<Entry> = (0..shown).map(|kind| Entry::plain(t.slot(kind), model.op_kinds[kind].clone())).collect();
             if model.op_kinds.len() > shown {
                 entries.push(Entry::plain(t.naive, format!("and {} more", model.op_kinds.len() - shown)));
             }

@@ -94,7 +94,13 @@ fn totals(ui: &mut Ui, ctx: &ViewCtx<'_>, difference: &Difference) {
     let galley = painter.layout_no_wrap(change, t.body(), if new < old { t.ok } else { t.text2 });
     let left_room = room - galley.size().x - 10.0;
     let width = |text: &str| painter.layout_no_wrap(text.to_owned(), t.body_strong(), t.text).size().x;
-    painter.text(pos2(rect.left() + 12.0, y), Align2::LEFT_CENTER, text::middle_cut_to_fit(&words, |words| width(words) <= left_room), t.body_strong(), t.text);
+    painter.text(
+        pos2(rect.left() + 12.0, y),
+        Align2::LEFT_CENTER,
+        text::middle_cut_to_fit(&words, |words| width(words) <= left_room),
+        t.body_strong(),
+        t.text,
+    );
     painter.galley(Align2::RIGHT_CENTER.anchor_size(pos2(rect.right() - 12.0, y), galley.size()).min, galley, t.text2);
     let mut x = rect.left() + 12.0;
     let y = y + line;

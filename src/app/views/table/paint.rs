@@ -81,7 +81,7 @@ fn widest(ui: &Ui, ctx: &ViewCtx<'_>, column: Column) -> f32 {
         Column::Id => (format!("#{}", n.saturating_sub(1)), t.body_strong(), 10.0),
         Column::Start | Column::End => (crate::text::count(planned.model.steps.end), t.body(), 0.0),
         Column::Conflicts => (crate::text::count(n), t.body(), 0.0),
-        Column::Offset => (crate::text::hex(planned.plan.arena_bytes), t.mono_tick(), 0.0),
+        Column::Offset | Column::Lower => (crate::text::hex(planned.plan.arena_bytes), t.mono_tick(), 0.0),
         _ => return 0.0,
     };
     ui.painter().layout_no_wrap(text, font, t.text).size().x + more
@@ -181,12 +181,13 @@ fn cell(ui: &Ui, ctx: &ViewCtx<'_>, rect: Rect, row: &Row<'_>, column: Column, h
     let t = ctx.tokens;
     let strong = highlight >= Highlight::Selected;
     let font = match column {
-        Column::Offset => t.mono_tick(),
+        Column::Offset | Column::Lower => t.mono_tick(),
         Column::Name if strong => t.body_strong(),
         _ => t.body(),
     };
     let colour = match column {
         Column::Name | Column::Bytes => t.text,
+        Column::Lower if row.lower().is_some() => t.warn,
         Column::Id if !strong => t.text3,
         _ => t.text2,
     };

@@ -1,0 +1,116 @@
+//! Why a buffer is where it is: who holds the bytes below it, and whether it could be lower on its own.
+
+use arenascope_planner::explain::{Blocker, LowerRange, explain_place_among};
+use arenascope_planner::ids::BufferId;
+
+use super::sheet::{Block, Row, Sheet};
+use crate::selection::Item;
+use crate::session::Planned;
+use crate::text;
+use crate::views::interference::live_during;
+
+/// Most lines of reasons.
+const MAX_LINES: usize = 8;
+
+/// Adds the reasons. Time O(k log k) for k neighbours.
+pub(super) fn why(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
+    let problem = &planned.prepared.problem;
+    sheet.heading("Why is it here?", "from the top down");
+    if problem.constraints().is_some() {
+        sheet.push(Block::Note("this file has rules beyond sizes and lifetimes; reasons are worked out from those two alone".to_owned()));
+        return;
+    }
+    let lifetime = problem.buffer(id).lifetime;
+    let mut neighbours = live_during(planned, lifetime);
+    neighbours.extend(problem.kept_apart().into_iter().flat_map(|apart| apart.of(id)));
+    neighbours.sort_unstable();
+    neighbours.dedup();
+    let report = explain_place_among(problem, &planned.plan, id, neighbours);
+    let mut lines: Vec<Block> = Vec::new();
+    for range in report.below.iter().rev() {
+        match range {
+            LowerRange::Blocked { blockers, .. } => lines.extend(blockers.iter().rev().map(|blocker| Block::Row(blocker_row(blocker)))),
+            LowerRange::TooSmall { from_byte, to_byte, short_bytes } => {
+                let room = text::bytes(to_byte - from_byte);
+                lines.push(Block::Note(format!("{room} free at {}, {} too small", text::bytes(*from_byte), text::bytes(*short_bytes))));
+            }
+            LowerRange::Free { from_byte, to_byte } => {
+                lines.push(Block::Good(format!("{} free at {}: large enough", text::bytes(to_byte - from_byte), text::bytes(*from_byte))));
+            }
+        }
+    }
+    let n = lines.len();
+    sheet.blocks.extend(lines.into_iter().take(MAX_LINES));
+    sheet.more(n, MAX_LINES);
+    let during = text::lifetime(lifetime.start, lifetime.end);
+    match report.could_be_at {
+        Some(lower) => sheet.push(Block::Warning(format!("It could be at {} if nothing else moved.", place(lower)))),
+        None if report.offset == 0 => sheet.push(Block::Text("It is at the bottom of the arena.".to_owned())),
+        None => {
+            let below = text::bytes(report.offset);
+            sheet.push(Block::Text(format!("No offset below {below} has room for it during {during}: it cannot be lower on its own.")));
+        }
+    }
+}
+
+/// `1.50 MiB, 0x00180000`.
+fn place(offset: u64) -> String {
+    format!("{}, {}", text::bytes(offset), text::hex(offset))
+}
+
+fn blocker_row(blocker: &Blocker) -> Row {
+    let steps = match blocker.steps {
+        Some(steps) if steps.n_steps() == 1 => format!("at step {}", text::count(steps.start)),
+        Some(steps) => format!("at steps {}–{}", text::count(steps.start), text::count(steps.end - 1)),
+        None => "may run beside it".to_owned(),
+    };
+    Row {
+        item: Item::Buffer(blocker.buffer),
+        swatch: Some(blocker.buffer),
+        strong: format!("#{}", blocker.buffer.0),
+        text: format!("holds {} – {}", text::bytes(blocker.from_byte), text::bytes(blocker.to_byte)),
+        right: steps,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample_plans::{bare_with, sample};
+    use super::*;
+
+    fn words(planned: &Planned, id: u32) -> String {
+        let mut sheet = Sheet::default();
+        why(&mut sheet, planned, BufferId(id));
+        sheet.words()
+    }
+
+    #[test]
+    fn names_who_blocks_which_bytes_when_and_what_is_too_small() {
+        // 0 at the bottom to step 3, 1 on it, 2 fits under neither once both are there.
+        let planned = bare_with(&[(128, 0, 3), (64, 2, 6), (192, 2, 4), (64, 5, 8)], "first-fit");
+        assert_eq!(planned.plan.offsets, [0, 128, 192, 0]);
+        assert!(words(&planned, 0).contains("at the bottom"));
+        let words = words(&planned, 2);
+        assert!(words.contains("#1 | holds 128 B – 192 B | at steps 2–3"), "{words}");
+        assert!(words.contains("#0 | holds 0 B – 128 B | at step 2"), "{words}");
+        assert!(words.contains("cannot be lower on its own"), "{words}");
+    }
+
+    #[test]
+    fn says_where_it_could_be_and_what_is_short() {
+        let planned = bare_with(&[(64, 0, 1), (128, 1, 3), (64, 2, 4)], "naive");
+        let of_second = words(&planned, 1);
+        assert!(of_second.contains("64 B free at 0 B: large enough") && of_second.contains("could be at 0 B, 0x00000000"), "{of_second}");
+        let of_third = words(&planned, 2);
+        assert!(of_third.contains("could be at 0 B"), "{of_third}");
+        let tight = bare_with(&[(64, 0, 2), (64, 0, 9), (128, 3, 5)], "first-fit");
+        let words = words(&tight, 2);
+        assert!(words.contains("64 B free at 0 B, 64 B too small"), "{words}");
+    }
+
+    #[test]
+    fn a_real_buffer_has_the_reason_of_the_mock() {
+        let words = words(&sample("mobilenet_v2.onnx"), 4);
+        assert!(words.contains("#3 | holds 0 B – 4.59 MiB"), "{words}");
+    }
+}
