@@ -234,6 +234,19 @@ impl Jobs {
         }
     }
 
+    /// Runs the waiting jobs of one kind; the others go on waiting.
+    #[cfg(test)]
+    pub(crate) fn run_held_of(&mut self, kind: JobKind) {
+        if let Executor::Held(orders) = &mut self.executor {
+            let (now, later) = std::mem::take(orders).into_iter().partition(|order| order.kind == kind);
+            *orders = later;
+            let now: Vec<Order> = now;
+            for order in now {
+                _ = self.finished.send(execute(order, &|| ()));
+            }
+        }
+    }
+
     /// Asks the job of a kind to stop and forgets it; its result is dropped.
     pub fn cancel(&mut self, kind: JobKind) {
         for entry in self.entries.iter().filter(|entry| entry.running.kind == kind) {

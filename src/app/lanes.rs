@@ -8,7 +8,7 @@ use arenascope_planner::problem::Problem;
 use arenascope_planner::summary::{PoolSummary, pool_summaries};
 
 /// Space between two lanes, as a part of all their bytes.
-const GAP_PARTS: u64 = 24;
+const GAP_PARTS: u64 = 12;
 
 /// A capacity is drawn in its lane up to this many times what the pool holds; beyond, it would flatten everything.
 const MAX_CAPACITY: u64 = 3;

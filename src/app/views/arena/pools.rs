@@ -57,27 +57,31 @@ fn ticks(lane: &Lane, y: &Scale) -> Vec<(u64, String)> {
     ticks.into_iter().map(|tick| (lane.begin + tick.bytes, tick.label)).collect()
 }
 
-/// What every pool holds and can hold, as lines with tags.
+/// What every pool holds and can hold, as lines with tags; the lines first, so that none crosses a tag.
 pub(super) fn limits(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     let t = ctx.tokens;
     let pixels = Pixels::of(&chart.painter);
-    let mut taken: Vec<Rect> = Vec::new();
-    let mut line = |place: u64, width: f32, colour: Color32, words: &str| {
-        let at = pixels.centre(y.pixel(step_value(place)));
-        if !chart.plot.y_range().contains(at) {
-            return;
-        }
-        chart.painter.hline(chart.plot.x_range(), at, Stroke::new(width, colour));
-        // A tag that would lie on another one stands to its left.
-        let near = taken.iter().filter(|other: &&Rect| (other.center().y - at).abs() < other.height() + 2.0).map(|other| other.left());
-        let right = near.fold(chart.plot.right() - 4.0, |right, left| right.min(left - 6.0));
-        taken.push(tag(&chart.painter, t, pos2(right, at), Align2::RIGHT_CENTER, colour, words));
-    };
+    let mut lines: Vec<(u64, f32, Color32, String)> = Vec::new();
     for lane in ctx.planned.model.lanes.lanes() {
-        line(lane.begin.saturating_add(lane.pool.arena_bytes), stroke::CURVE, t.arena, &held(lane));
-        if let Some(capacity) = lane.drawn_capacity() {
-            line(lane.begin.saturating_add(capacity), stroke::STRONG, t.capacity, &format!("capacity of {}", lane.pool.name));
+        let capacity = lane.drawn_capacity();
+        let is_full = capacity == Some(lane.pool.arena_bytes);
+        let colour = if is_full { t.capacity } else { t.arena };
+        lines.push((lane.begin.saturating_add(lane.pool.arena_bytes), stroke::CURVE, colour, held(lane)));
+        if let Some(capacity) = capacity.filter(|_| !is_full) {
+            lines.push((lane.begin.saturating_add(capacity), stroke::STRONG, t.capacity, format!("capacity of {}", lane.pool.name)));
         }
+    }
+    lines.retain(|(place, ..)| chart.plot.y_range().contains(y.pixel(step_value(*place))));
+    let at = |place: u64| pixels.centre(y.pixel(step_value(place)));
+    for &(place, width, colour, _) in &lines {
+        chart.painter.hline(chart.plot.x_range(), at(place), Stroke::new(width, colour));
+    }
+    let mut taken: Vec<Rect> = Vec::new();
+    for (place, _, colour, words) in lines {
+        // A tag that would lie on another one stands to its left.
+        let near = taken.iter().filter(|other| (other.center().y - at(place)).abs() < other.height() + 2.0).map(|other| other.left());
+        let right = near.fold(chart.plot.right() - 4.0, |right, left| right.min(left - 6.0));
+        taken.push(tag(&chart.painter, t, pos2(right, at(place)), Align2::RIGHT_CENTER, colour, &words));
     }
 }
 

@@ -58,7 +58,7 @@ fn block(planned: &Planned, saving: &Saving) -> Block {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::sample_plans::{bare_with, sample};
+    use super::super::sample_plans::{POOR_ORDER, bare_with, op_list};
     use super::*;
     use crate::insight::Insight;
     use arenascope_planner::control::Control;
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_better_order_can_be_chosen() {
-        let words = words(&sample("parallel_branches.json"));
+        let words = words(&op_list(POOR_ORDER));
         assert!(words.contains("order min-peak saves"), "{words}");
     }
 }

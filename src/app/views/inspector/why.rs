@@ -75,7 +75,7 @@ fn blocker_row(blocker: &Blocker) -> Row {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample_plans::{bare_with, sample};
+    use super::super::sample_plans::{bare_with, placed, sample};
     use super::*;
 
     fn words(planned: &Planned, id: u32) -> String {
@@ -87,8 +87,7 @@ mod tests {
     #[test]
     fn names_who_blocks_which_bytes_when_and_what_is_too_small() {
         // 0 at the bottom to step 3, 1 on it, 2 fits under neither once both are there.
-        let planned = bare_with(&[(128, 0, 3), (64, 2, 6), (192, 2, 4), (64, 5, 8)], "first-fit");
-        assert_eq!(planned.plan.offsets, [0, 128, 192, 0]);
+        let planned = placed(&[(128, 0, 3), (64, 2, 6), (192, 2, 4), (64, 5, 8)], &[0, 128, 192, 0]);
         assert!(words(&planned, 0).contains("at the bottom"));
         let words = words(&planned, 2);
         assert!(words.contains("#1 | holds 128 B – 192 B | at steps 2–3"), "{words}");
@@ -103,7 +102,7 @@ mod tests {
         assert!(of_second.contains("64 B free at 0 B: large enough") && of_second.contains("could be at 0 B, 0x00000000"), "{of_second}");
         let of_third = words(&planned, 2);
         assert!(of_third.contains("could be at 0 B"), "{of_third}");
-        let tight = bare_with(&[(64, 0, 2), (64, 0, 9), (128, 3, 5)], "first-fit");
+        let tight = placed(&[(64, 0, 2), (64, 0, 9), (128, 3, 5)], &[0, 64, 128]);
         let words = words(&tight, 2);
         assert!(words.contains("64 B free at 0 B, 64 B too small"), "{words}");
     }

@@ -146,7 +146,7 @@ impl InterferenceState {
         let note = match (picture, centre) {
             (Picture::Graph, _) => return,
             (Picture::Ego, Some(centre)) if ctx.selection.selected_buffer().is_none() => {
-                format!("{}: the largest buffer at the peak; select another", named(ctx.planned, centre))
+                format!("{}: largest at the peak", named(ctx.planned, centre))
             }
             (Picture::Ego, Some(centre)) => format!("{} and who is live with it", named(ctx.planned, centre)),
             (Picture::Ego, None) => return,

@@ -249,8 +249,7 @@ fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode, taken: 
     let away = node.radius + 5.0;
     let box_at = |top: f32| Rect::from_min_size(pos2(node.at.x - width / 2.0, top), vec2(width, height));
     let places = [box_at(node.at.y + away), box_at(node.at.y - away - height)];
-    let is_free = |place: &&Rect| painter.clip_rect().contains_rect(**place) && !taken.iter().any(|other| other.intersects(place.expand(2.0)));
-    let Some(place) = places.iter().find(is_free) else { return };
+    let Some(place) = first_free(places, painter.clip_rect(), taken) else { return };
     let mut y = place.top();
     for (galley, colour) in galleys {
         let rect = Align2::CENTER_TOP.anchor_size(pos2(node.at.x, y), galley.size());
@@ -258,6 +257,11 @@ fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode, taken: 
         painter.galley(rect.min, galley, colour);
         y += rect.height();
     }
+}
+
+/// The first place inside `clip` that keeps clear of all that is taken.
+fn first_free(places: [Rect; 2], clip: Rect, taken: &[Rect]) -> Option<Rect> {
+    places.into_iter().find(|place| clip.contains_rect(*place) && !taken.iter().any(|other| other.intersects(place.expand(2.0))))
 }
 
 fn headings(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, area: Rect, middle: f32) {
@@ -293,6 +297,17 @@ mod tests {
         camera.zoom_at(area(), at, 3.0);
         assert!((seen(camera) - before).length() < 1e-3);
         assert!((camera.zoom - 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_label_goes_where_nothing_stands_or_nowhere() {
+        let at = |y: f32| Rect::from_min_size(pos2(100.0, y), vec2(80.0, 28.0));
+        let places = [at(120.0), at(60.0)];
+        let neighbour = |y: f32| Rect::from_min_size(pos2(170.0, y), vec2(60.0, 14.0));
+        assert_eq!(first_free(places, area(), &[]), Some(at(120.0)));
+        assert_eq!(first_free(places, area(), &[neighbour(130.0)]), Some(at(60.0)));
+        assert_eq!(first_free(places, area(), &[neighbour(130.0), neighbour(80.0)]), None);
+        assert_eq!(first_free([at(2.0), at(60.0)], area(), &[]), Some(at(60.0)), "outside the view");
     }
 
     #[test]

@@ -234,15 +234,14 @@ fn with_buffers(diff: PlanDiff, new: &[PlacedBuffer]) -> Vec<ChangedBuffer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::inspector::sample_plans::bare_with;
+    use crate::views::inspector::sample_plans::{bare_with, placed};
 
     #[test]
     fn every_change_finds_its_buffer_and_its_direction() {
-        let planned = bare_with(&[(64, 0, 4), (128, 0, 2), (64, 2, 4)], "first-fit");
+        let planned = placed(&[(64, 0, 4), (128, 0, 2), (64, 2, 4)], &[0, 64, 64]);
         let offsets = vec![128, 0, 64];
         let other = Arc::new(Plan::from_offsets("other", &planned.prepared.problem, offsets.clone()));
         let difference = Difference::new(&planned, Against::Strategy("other".to_owned()), &Other::Plan(other)).expect("a plan");
-        assert_eq!(planned.plan.offsets, [0, 64, 64]);
         let moves: Vec<Move> = planned.prepared.problem.ids().map(|id| difference.move_of(id)).collect();
         assert_eq!(moves, [Move::Down, Move::Up, Move::Same]);
         // 64 bytes by 128, and 128 by 64, weigh the same.
