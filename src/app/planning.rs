@@ -21,8 +21,11 @@ fn revision(state: &State) -> u64 {
     state.session.as_ref().map_or(0, |session| session.revision)
 }
 
-/// Works out in the background what a plan's numbers mean.
+/// Works out in the background what a plan's numbers mean, if nobody has.
 pub(crate) fn explain(state: &mut State, planned: &Arc<Planned>) {
+    if planned.insight().is_some() {
+        return;
+    }
     let revision = revision(state);
     let planned = Arc::clone(planned);
     let work = move |control: &Control<'_>| Outcome::Explained(Insight::new(&planned, control).map(|insight| (planned, Arc::new(insight))));
@@ -101,7 +104,7 @@ fn is_wanted(shown: Option<&Arc<Planned>>, options: &PlanOptions, arena_bytes: u
 pub(crate) fn better_planned(state: &mut State, revision: u64, planned: Arc<Planned>) {
     let Some(session) = state.session.as_mut().filter(|session| session.revision == revision) else { return };
     if !planned.is_valid() || !is_wanted(session.shown(), &planned.options, planned.plan.arena_bytes) {
-        let shown = session.shown().filter(|shown| shown.insight().is_none()).cloned();
+        let shown = session.shown().cloned();
         return shown.iter().for_each(|shown| explain(state, shown));
     }
     let is_first = session.shown().is_none();

@@ -38,7 +38,7 @@ impl ColourBy {
             Self::Size => "Size",
             Self::Slot => "Slot",
             Self::Op => "Op type",
-            Self::Difference => "Difference",
+            Self::Difference => "Moves",
         }
     }
 }

@@ -19,6 +19,8 @@ const ALIGNMENTS: [u64; 6] = [1, 16, 64, 256, 4096, 65_536];
 /// Widths of the window from which the drop-downs have captions, and of the bar from which the counts are shown.
 const CAPTIONS_FROM: f32 = 1300.0;
 const FACTS_FROM: f32 = 860.0;
+/// Width of the bar from which ops are counted too: a graph has more drop-downs than a bare problem.
+const OPS_FROM: f32 = 1480.0;
 
 /// Draws the bar for an open file.
 pub fn toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, session: &Session, commands: &CommandSender) {
@@ -52,13 +54,17 @@ fn file_ui(ui: &mut Ui, t: &'static Tokens, session: &Session) {
     ui.label(Icon::FILE.text(15.0, t.text2));
     let full = session.path.as_ref().map_or_else(|| session.name.clone(), |path| path.display().to_string());
     ui.label(
-        RichText::new(text::middle_cut(&session.name, if ui.available_width() > FACTS_FROM { 28 } else { 20 })).font(t.body_strong()).color(t.text),
+        RichText::new(text::middle_cut(&session.name, if ui.available_width() > FACTS_FROM { 24 } else { 18 })).font(t.body_strong()).color(t.text),
     )
     .on_hover_text(full);
     if let Some(planned) = session.shown() {
         let summary = &planned.summary;
         let buffers = text::counted(summary.buffers, "buffer", "buffers");
-        let facts = if summary.ops > 0 { format!("{} · {buffers}", text::counted(summary.ops, "op", "ops")) } else { buffers };
+        let facts = if summary.ops > 0 && ui.available_width() > OPS_FROM {
+            format!("{} · {buffers}", text::counted(summary.ops, "op", "ops"))
+        } else {
+            buffers
+        };
         if ui.available_width() > FACTS_FROM {
             ui.label(RichText::new(facts).font(t.body()).color(t.text3));
         }
@@ -85,6 +91,7 @@ fn drop_down_until(
     let response = egui::ComboBox::from_id_salt(name)
         .selected_text(RichText::new(shown).font(t.body_medium()))
         .close_behavior(close)
+        .truncate()
         .width(width)
         .height(420.0)
         .show_ui(ui, contents)
@@ -122,7 +129,7 @@ fn plan_ui(ui: &mut Ui, t: &'static Tokens, session: &Session, commands: &Comman
     capacity_ui(ui, t, session, commands);
     if has_graph {
         // It stays open while the orders are measured.
-        let what = ("Order", &*order_menu::shown(options), 58.0);
+        let what = ("Order", &*order_menu::shown(options), 62.0);
         let close = egui::PopupCloseBehavior::CloseOnClickOutside;
         drop_down_until(ui, t, what, close, |ui| order_menu::order_menu_ui(ui, t, session, commands));
     }

@@ -34,7 +34,7 @@ fn the_inspector_says_who_blocks_a_buffer_and_leads_there() {
     harness.state().send(Command::Select(Item::Buffer(BufferId(4))));
     harness.run_steps(3);
     harness.get_by_label("Why is it here?");
-    harness.get_by_label_contains("#3 holds 0 B – 4.59 MiB at").click();
+    harness.get_by_label_contains("#3 holds 0 B – 4.59 MiB ").click();
     harness.run_steps(3);
     assert_eq!(harness.state().state.selection.selected(), Some(Item::Buffer(BufferId(3))));
 }

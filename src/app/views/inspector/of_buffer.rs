@@ -80,19 +80,19 @@ fn size_and_place(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
 
 /// Where it is in the plan that this one is compared with.
 fn other_place(sheet: &mut Sheet, planned: &Planned, difference: &Difference, id: BufferId) {
-    let place = match (difference.place_of(id), difference.move_of(id)) {
-        (None, _) => vec![strong(text::NONE), plain("only in this plan")],
-        (Some((_, offset)), Move::Same) => vec![strong(text::bytes(offset)), plain("the same place")],
-        (Some((_, offset)), Move::Other) => vec![strong(text::bytes(offset)), plain("in another pool")],
-        (Some((_, offset)), Move::Down) => {
-            vec![strong(text::bytes(offset)), plain(format!("now {} lower", text::bytes(offset - planned.plan.offset(id))))]
-        }
-        (Some((_, offset)), Move::Up) => {
-            vec![strong(text::bytes(offset)), plain(format!("now {} higher", text::bytes(planned.plan.offset(id) - offset)))]
-        }
+    let name = difference.against.name(planned);
+    let Some((_, old)) = difference.place_of(id) else {
+        sheet.fact("Compared", vec![strong(text::NONE), plain(format!("not in the plan of {name}"))]);
+        return;
     };
-    let name = plain(format!("in {}", difference.against.name(planned)));
-    sheet.fact("Compared", place.into_iter().chain([name]).collect::<Vec<_>>());
+    let now = planned.plan.offset(id);
+    let moved = match difference.move_of(id) {
+        Move::Same => "the same place".to_owned(),
+        Move::Other => "now in another pool".to_owned(),
+        Move::Down => format!("now {} lower", text::bytes(old - now)),
+        Move::Up => format!("now {} higher", text::bytes(now - old)),
+    };
+    sheet.fact("Compared", vec![strong(text::bytes(old)), plain(format!("with {name}, {moved}"))]);
 }
 
 /// The type and the dimensions of a tensor.

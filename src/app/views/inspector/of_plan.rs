@@ -166,8 +166,11 @@ fn added_order(sheet: &mut Sheet, planned: &Planned) {
     let Some(added) = planned.insight().and_then(|insight| insight.added.as_ref()) else { return };
     let n = added.edges.len() as u64;
     let about = if added.is_exact { "" } else { "at most " };
-    let pairs = if n == 0 { Piece::Good("none".to_owned()) } else { strong(format!("{about}{}", text::counted(n, "pair of ops", "pairs of ops"))) };
-    sheet.fact("Added order", vec![pairs, plain("that must wait for each other's bytes")]);
+    let pairs = match n {
+        0 => vec![Piece::Good("none".to_owned()), plain("no op waits for another's bytes")],
+        n => vec![strong(format!("{about}{}", text::counted(n, "pair of ops", "pairs of ops"))), plain("must wait for each other's bytes")],
+    };
+    sheet.fact("Added order", pairs);
     let chain = |ops: u64| text::count(ops);
     let longest = if added.chain_ops == added.chain_ops_with {
         vec![strong(text::counted(added.chain_ops, "op", "ops")), plain("with and without it")]

@@ -201,6 +201,9 @@ fn piece(ui: &mut Ui, ctx: &ViewCtx<'_>, piece: &Piece) {
         Piece::Filter { text, filter } => {
             let response = ui.add(egui::Link::new(RichText::new(text).font(t.body_medium()))).on_hover_text("Show them in the table");
             if response.clicked() {
+                if ctx.maximised.is_some() {
+                    ctx.send(Command::Maximise(None));
+                }
                 ctx.send(Command::ShowFoot(crate::views::Pane::Table));
                 ctx.send(Command::SetFilter((*filter).to_owned()));
             }

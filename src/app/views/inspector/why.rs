@@ -26,21 +26,10 @@ pub(super) fn why(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     neighbours.sort_unstable();
     neighbours.dedup();
     let report = explain_place_among(problem, &planned.plan, id, neighbours);
-    let mut lines: Vec<Block> = Vec::new();
-    for range in report.below.iter().rev() {
-        match range {
-            LowerRange::Blocked { blockers, .. } => lines.extend(blockers.iter().rev().map(|blocker| Block::Row(blocker_row(blocker)))),
-            LowerRange::TooSmall { from_byte, to_byte, short_bytes } => {
-                let room = text::bytes(to_byte - from_byte);
-                lines.push(Block::Note(format!("{room} free at {}, {} too small", text::bytes(*from_byte), text::bytes(*short_bytes))));
-            }
-            LowerRange::Free { from_byte, to_byte } => {
-                lines.push(Block::Good(format!("{} free at {}: large enough", text::bytes(to_byte - from_byte), text::bytes(*from_byte))));
-            }
-        }
-    }
-    let n = lines.len();
-    sheet.blocks.extend(lines.into_iter().take(MAX_LINES));
+    let bytes = problem.buffer(id).bytes;
+    // A buffer may stand on thousands; only those that are shown become text.
+    let n = report.below.iter().map(|range| if let LowerRange::Blocked { blockers, .. } = range { blockers.len() } else { 1 }).sum();
+    sheet.blocks.extend(report.below.iter().rev().flat_map(|range| lines(range, bytes)).take(MAX_LINES));
     sheet.more(n, MAX_LINES);
     let during = text::lifetime(lifetime.start, lifetime.end);
     match report.could_be_at {
@@ -53,6 +42,25 @@ pub(super) fn why(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     }
 }
 
+/// The lines of a range below a buffer of that size, from the top down.
+fn lines(range: &LowerRange, bytes: u64) -> Box<dyn Iterator<Item = Block> + '_> {
+    match range {
+        LowerRange::Blocked { blockers, .. } => Box::new(blockers.iter().rev().map(|blocker| Block::Row(blocker_row(blocker)))),
+        LowerRange::TooSmall { from_byte, to_byte, short_bytes } => {
+            let room = text::bytes(to_byte - from_byte);
+            let note = format!("{room} free at {}, {} too small", text::bytes(*from_byte), text::bytes(*short_bytes));
+            Box::new(std::iter::once(Block::Note(note)))
+        }
+        LowerRange::Free { from_byte, to_byte } => {
+            let room = to_byte - from_byte;
+            // Right below a buffer its own bytes count as well.
+            let how = if room < bytes { "it could slide down" } else { "large enough" };
+            let good = format!("{} free at {}: {how}", text::bytes(room), text::bytes(*from_byte));
+            Box::new(std::iter::once(Block::Good(good)))
+        }
+    }
+}
+
 /// `1.50 MiB, 0x00180000`.
 fn place(offset: u64) -> String {
     format!("{}, {}", text::bytes(offset), text::hex(offset))
@@ -61,16 +69,14 @@ fn place(offset: u64) -> String {
 fn blocker_row(blocker: &Blocker) -> Row {
     let steps = match blocker.steps {
         Some(steps) if steps.n_steps() == 1 => format!("at step {}", text::count(steps.start)),
-        Some(steps) => format!("at steps {}–{}", text::count(steps.start), text::count(steps.end - 1)),
+        Some(steps) => format!("steps {}–{}", text::count(steps.start), text::count(steps.end - 1)),
         None => "may run beside it".to_owned(),
     };
-    Row {
-        item: Item::Buffer(blocker.buffer),
-        swatch: Some(blocker.buffer),
-        strong: format!("#{}", blocker.buffer.0),
-        text: format!("holds {} – {}", text::bytes(blocker.from_byte), text::bytes(blocker.to_byte)),
-        right: steps,
-    }
+    let (from, to) = (text::bytes(blocker.from_byte), text::bytes(blocker.to_byte));
+    // Far up, both ends of a small buffer read the same.
+    let what =
+        if from == to { format!("holds {} at {from}", text::bytes(blocker.to_byte - blocker.from_byte)) } else { format!("holds {from} – {to}") };
+    Row { item: Item::Buffer(blocker.buffer), swatch: Some(blocker.buffer), strong: format!("#{}", blocker.buffer.0), text: what, right: steps }
 }
 
 #[cfg(test)]
@@ -90,7 +96,7 @@ mod tests {
         let planned = placed(&[(128, 0, 3), (64, 2, 6), (192, 2, 4), (64, 5, 8)], &[0, 128, 192, 0]);
         assert!(words(&planned, 0).contains("at the bottom"));
         let words = words(&planned, 2);
-        assert!(words.contains("#1 | holds 128 B – 192 B | at steps 2–3"), "{words}");
+        assert!(words.contains("#1 | holds 128 B – 192 B | steps 2–3"), "{words}");
         assert!(words.contains("#0 | holds 0 B – 128 B | at step 2"), "{words}");
         assert!(words.contains("cannot be lower on its own"), "{words}");
     }
@@ -99,9 +105,9 @@ mod tests {
     fn says_where_it_could_be_and_what_is_short() {
         let planned = bare_with(&[(64, 0, 1), (128, 1, 3), (64, 2, 4)], "naive");
         let of_second = words(&planned, 1);
-        assert!(of_second.contains("64 B free at 0 B: large enough") && of_second.contains("could be at 0 B, 0x00000000"), "{of_second}");
+        assert!(of_second.contains("64 B free at 0 B: it could slide down") && of_second.contains("could be at 0 B, 0x00000000"), "{of_second}");
         let of_third = words(&planned, 2);
-        assert!(of_third.contains("could be at 0 B"), "{of_third}");
+        assert!(of_third.contains("64 B free at 0 B: large enough") && of_third.contains("could be at 0 B"), "{of_third}");
         let tight = placed(&[(64, 0, 2), (64, 0, 9), (128, 3, 5)], &[0, 64, 128]);
         let words = words(&tight, 2);
         assert!(words.contains("64 B free at 0 B, 64 B too small"), "{words}");
