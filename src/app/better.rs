@@ -47,3 +47,30 @@ impl Better {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::make_plan_showing;
+    use crate::views::inspector::sample_plans::generated;
+    use arenascope_planner::control::Control;
+    use arenascope_planner::generate::Kind;
+
+    #[test]
+    fn a_search_leaves_valid_plans_on_its_way() {
+        let mut n_found = 0;
+        for n in 30..60 {
+            let first = generated(Kind::Uni, n);
+            let options = PlanOptions { strategy: "exact".to_owned(), ..first.options.clone() };
+            let better = Better::default();
+            let last = make_plan_showing(&first.prepared.workload, &options, &Control::unattended(), &better).expect("a plan");
+            let Some(found) = better.take() else { continue };
+            n_found += 1;
+            assert!(found.arena_bytes() >= last.plan.arena_bytes, "the last plan is the smallest");
+            let found = found.finish();
+            assert!(found.is_valid() && found.options == options);
+            assert!(better.take().is_none(), "a plan is taken once");
+        }
+        assert!(n_found > 0, "no search found anything better than where it began");
+    }
+}

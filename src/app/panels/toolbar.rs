@@ -54,7 +54,9 @@ fn file_ui(ui: &mut Ui, t: &'static Tokens, session: &Session) {
     ui.label(Icon::FILE.text(15.0, t.text2));
     let full = session.path.as_ref().map_or_else(|| session.name.clone(), |path| path.display().to_string());
     ui.label(
-        RichText::new(text::middle_cut(&session.name, if ui.available_width() > FACTS_FROM { 24 } else { 18 })).font(t.body_strong()).color(t.text),
+        RichText::new(text::middle_cut(&session.name, if ui.available_width() > CAPTIONS_FROM { 24 } else { 14 }))
+            .font(t.body_strong())
+            .color(t.text),
     )
     .on_hover_text(full);
     if let Some(planned) = session.shown() {

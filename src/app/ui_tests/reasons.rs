@@ -279,9 +279,9 @@ fn pools_stand_in_lanes_that_never_overlap() {
     harness.get_by_label("PSRAM");
 }
 
-/// Keeps pictures of what is new in the build folder, to be looked at.
+/// Keeps pictures in the build folder, to be looked at.
 #[test]
-fn pictures_to_look_at() {
+fn comparisons_reasons_and_orders_are_drawn() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let keep = |harness: &mut egui_kittest::Harness<'static, crate::app::App>, name: &str| {
         let picture = harness.render().expect("a picture");
@@ -297,6 +297,7 @@ fn pictures_to_look_at() {
             harness.state().send(Command::CompareWith(Some(Against::Strategy("slots-by-size".to_owned()))));
             harness.state().send(Command::Select(Item::Buffer(BufferId(1))));
             harness.run_steps(4);
+            assert_eq!(harness.state().state.colour_by(), ColourBy::Difference, "{file}");
             keep(&mut harness, &format!("compared-{stem}-{word}"));
             harness.state().send(Command::Maximise(Some(Pane::Strategies)));
             harness.run_steps(4);
@@ -308,11 +309,13 @@ fn pictures_to_look_at() {
             harness.state().send(Command::Clear);
             harness.state().send(Command::MeasureOrders);
             harness.run_steps(4);
+            harness.get_by_label("What would lower the peak");
             keep(&mut harness, &format!("plan-{stem}-{word}"));
             harness.state().send(Command::Maximise(None));
             harness.run_steps(4);
             harness.get_by_label("Order").click();
             harness.run_steps(4);
+            harness.get_by_label_contains("exact ");
             keep(&mut harness, &format!("orders-{stem}-{word}"));
         }
     }

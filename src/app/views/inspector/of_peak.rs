@@ -31,7 +31,8 @@ pub(super) fn savings(sheet: &mut Sheet, planned: &Planned) {
 fn block(planned: &Planned, saving: &Saving) -> Block {
     let right = text::change_bytes(saving.saved_bytes, 0);
     let of_buffer = |buffer: arenascope_planner::ids::BufferId, what: String| {
-        let words = own_name(planned, buffer).into_iter().chain([what.as_str()]).collect::<Vec<_>>().join("  ");
+        // What would change comes first: a long name is cut.
+        let words = std::iter::once(what.as_str()).chain(own_name(planned, buffer)).collect::<Vec<_>>().join("  ");
         Block::Row(Row { item: Item::Buffer(buffer), swatch: Some(buffer), strong: format!("#{}", buffer.0), text: words, right: right.clone() })
     };
     match &saving.change {
@@ -82,7 +83,7 @@ mod tests {
     fn removing_a_buffer_saves_what_is_left_below_the_next_peak() {
         let words = words(&bare_with(&[(128, 0, 2), (64, 0, 2), (64, 1, 3), (192, 4, 5)], "first-fit"));
         assert!(words.contains("256 B at step 1"), "{words}");
-        assert!(words.contains("#0 | b0  not kept at all | −64 B"), "{words}");
+        assert!(words.contains("#0 | not kept at all  b0 | −64 B"), "{words}");
     }
 
     #[test]
