@@ -75,7 +75,8 @@ impl App {
             ctx.request_repaint();
         }
         if let Some(planned) = &planned {
-            self.colours.update(planned, self.state.colour_by(), self.state.settings.theme.tokens());
+            let difference = self.state.views.strategies.difference(planned);
+            self.colours.update(planned, difference, self.state.colour_by(), self.state.settings.theme.tokens());
         }
         let now = ctx.input(|input| input.time);
         let moving = self.state.steps.animate(now) | self.state.bytes.animate(now);
@@ -141,7 +142,9 @@ impl App {
             let title = format!("{} could not be opened", session.name);
             failed_ui(ui, t, &title, &message, &self.commands);
         }
-        let running = self.state.jobs.running(JobKind::Load).or_else(|| self.state.jobs.running(JobKind::Plan));
+        // A search whose best plan is shown says so in the status bar; a card would hide the plan.
+        let planning = self.state.jobs.running(JobKind::Plan).filter(|_| !self.state.is_searching());
+        let running = self.state.jobs.running(JobKind::Load).or(planning);
         if let Some(running) = running.filter(|running| running.since.elapsed().as_secs_f64() >= motion::QUIET) {
             progress_ui(ui, t, rect, running, &self.commands);
         } else if let (Some(_), Stage::Failed(message, Some(_))) = (session_of(&self.state), planned_stage(&self.state)) {
@@ -159,9 +162,11 @@ impl App {
         let colour_by = state.colour_by();
         let State { settings, session, selection, steps, bytes, show_before, slot_lanes, views, .. } = state;
         let Some(session) = session else { return };
+        let difference = views.strategies.difference(planned).cloned();
         let ctx = ViewCtx {
             tokens: settings.theme.tokens(),
             planned,
+            difference: difference.as_ref(),
             options: &session.options,
             selection,
             steps,

@@ -8,15 +8,17 @@ use arenascope_formats::ReadOptions;
 use arenascope_planner::ids::BufferId;
 
 use crate::axis::{Axis, Glide, Range};
+use crate::better::Better;
 use crate::command::Command;
 use crate::dialog::FilePicker;
 use crate::export;
 use crate::jobs::{Event, JobKind, Outcome};
 use crate::model::RowOrder;
+use crate::planning;
 use crate::samples::{SAMPLES, thumbnails};
 use crate::selection::Item;
-use crate::session::{PlanOptions, Planned, Session, Stage, make_plan};
-use crate::state::{Notice, PathField, Sample, State};
+use crate::session::{PlanOptions, Planned, Session, Stage, make_plan_showing};
+use crate::state::{ColourBy, Notice, PathField, Sample, State};
 use crate::theme::ThemeKind;
 use crate::views::{Pane, interference, strategies};
 use arenascope_planner::lifetimes::Lifetime;
@@ -55,6 +57,10 @@ pub fn apply(state: &mut State, picker: &Arc<dyn FilePicker>, command: Command) 
         Command::CancelJob => cancel(state),
         Command::LayOutInterference => lay_out(state),
         Command::CompareStrategies => compare(state),
+        Command::CompareWith(against) => planning::compare_with(state, against),
+        Command::MeasureOrders => planning::measure_orders(state),
+        Command::Undo => planning::undo(state),
+        Command::Redo => planning::redo(state),
         Command::Quit => state.quit = true,
         command => apply_to_view(state, command),
     }
@@ -67,8 +73,10 @@ fn apply_to_view(state: &mut State, command: Command) {
         Command::SetAlign(align) => replan(state, |options| *options = options.clone().with_align(align)),
         Command::SetInPlace(on) => replan(state, |options| *options = options.clone().with_in_place(on)),
         Command::SetIo(io) => replan(state, |options| *options = options.clone().with_io(io)),
+        Command::SetOrder(order) => replan(state, |options| *options = options.clone().with_order(order)),
+        Command::SetParallel(parallel) => replan(state, |options| *options = options.clone().with_parallel(parallel)),
         Command::SetCapacity(bytes) => replan(state, |options| options.prepare.capacity_bytes = bytes),
-        Command::SetColour(colour) => state.settings.colour = Some(colour),
+        Command::SetColour(colour) => set_colour(state, colour),
         Command::SetTheme(theme) => state.settings.theme = theme,
         Command::NextTheme => state.settings.theme = next_theme(state.settings.theme),
         Command::SetWheelZooms(on) => state.settings.wheel_zooms = on,
@@ -115,6 +123,7 @@ pub fn take_events(state: &mut State) {
     for event in state.jobs.take_events() {
         take_event(state, event);
     }
+    planning::take_better(state);
 }
 
 fn take_event(state: &mut State, event: Event) {
@@ -131,7 +140,19 @@ fn take_event(state: &mut State, event: Event) {
         }
         Outcome::Loaded(result) => loaded(state, result),
         Outcome::Planned(result) => planned(state, event.revision, result),
-        Outcome::Compared(result) => state.views.strategies.take(result),
+        Outcome::Compared(result) => {
+            state.views.strategies.take(result);
+            planning::work_out_difference(state);
+        }
+        Outcome::Better(Ok(plan)) => planning::better_planned(state, event.revision, plan),
+        Outcome::Explained(Ok((planned, insight))) => _ = planned.insight.set(insight),
+        Outcome::Differs(Ok(difference)) => state.views.strategies.take_difference(difference),
+        Outcome::Ordered(result) => {
+            if let Some(session) = &mut state.session {
+                session.orders.finish(result);
+            }
+        }
+        Outcome::Better(Err(message)) | Outcome::Explained(Err(message)) | Outcome::Differs(Err(message)) => notify(state, message, true),
         Outcome::Thumbnails(thumbnails) => state.views.thumbnails = thumbnails,
         Outcome::LaidOut(result) => state.views.interference.take_layout(result),
         Outcome::Exported(Ok(path)) => notify(state, format!("wrote {}", path.display()), false),
@@ -139,12 +160,20 @@ fn take_event(state: &mut State, event: Event) {
     }
 }
 
-fn notify(state: &mut State, text: impl Into<String>, is_error: bool) {
+pub(crate) fn notify(state: &mut State, text: impl Into<String>, is_error: bool) {
     state.notice = Some(Notice { text: text.into(), is_error });
 }
 
 fn glide(state: &State, wanted: Glide) -> Glide {
     if state.settings.reduce_motion { Glide::Jump } else { wanted }
+}
+
+/// While plans are compared, `Difference` is one of the colours; any other one replaces it.
+fn set_colour(state: &mut State, colour: ColourBy) {
+    state.views.strategies.colour_difference(colour == ColourBy::Difference);
+    if colour != ColourBy::Difference {
+        state.settings.colour = Some(colour);
+    }
 }
 
 fn next_theme(theme: ThemeKind) -> ThemeKind {
@@ -216,7 +245,8 @@ fn begin(state: &mut State, path: Option<&Path>, name: String) -> String {
 }
 
 fn close(state: &mut State) {
-    for kind in [JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare] {
+    let kinds = [JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare];
+    for kind in kinds.into_iter().chain([JobKind::Better, JobKind::Explain, JobKind::Difference, JobKind::Orders]) {
         state.jobs.cancel(kind);
     }
     state.session = None;
@@ -227,7 +257,11 @@ fn close(state: &mut State) {
 }
 
 fn cancel(state: &mut State) {
-    for kind in [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare, JobKind::Export] {
+    let was_searching = state.is_searching();
+    // A better plan that is being checked is kept: it is what there is.
+    for kind in
+        [JobKind::Pick, JobKind::PickExport, JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare, JobKind::Orders, JobKind::Export]
+    {
         state.jobs.cancel(kind);
     }
     if state.opening.take().is_some() {
@@ -244,9 +278,12 @@ fn cancel(state: &mut State) {
             }
         }
     }
+    if let Some(session) = &mut state.session {
+        session.orders.give_up();
+    }
     state.views.interference.give_up();
     state.views.strategies.give_up();
-    notify(state, "cancelled", false);
+    notify(state, if was_searching { "stopped; the best plan so far is kept" } else { "cancelled" }, false);
 }
 
 fn loaded(state: &mut State, result: Result<Arc<arenascope_planner::workload::Workload>, String>) {
@@ -272,21 +309,27 @@ fn loaded(state: &mut State, result: Result<Arc<arenascope_planner::workload::Wo
 /// Changes the options and plans again in the background; the shown plan stays until the new one is there.
 fn replan(state: &mut State, change: impl FnOnce(&mut PlanOptions)) {
     let Some(session) = &mut state.session else { return };
+    let before = session.options.clone();
     change(&mut session.options);
+    if session.options != before {
+        session.history.remember(&before);
+    }
     submit_plan(state, None);
 }
 
 /// Plans in the background, with another strategy than the chosen one for a first picture.
-fn submit_plan(state: &mut State, instead: Option<&str>) {
+pub(crate) fn submit_plan(state: &mut State, instead: Option<&str>) {
     let Some(session) = &mut state.session else { return };
     let Stage::Ready(workload) = &session.workload else { return };
     session.revision += 1;
     session.planned.start();
-    let (workload, mut options) = (Arc::clone(workload), session.options.clone());
+    session.better = Better::default();
+    session.shows_best = false;
+    let (workload, mut options, better) = (Arc::clone(workload), session.options.clone(), session.better.clone());
     if let Some(strategy) = instead {
         strategy.clone_into(&mut options.strategy);
     }
-    let work = move |control: &arenascope_planner::control::Control<'_>| Outcome::Planned(make_plan(&workload, &options, control));
+    let work = move |control: &arenascope_planner::control::Control<'_>| Outcome::Planned(make_plan_showing(&workload, &options, control, &better));
     state.jobs.submit(JobKind::Plan, session.revision, "Planning", Box::new(work));
 }
 
@@ -300,21 +343,33 @@ fn planned(state: &mut State, revision: u64, result: Result<Arc<Planned>, String
     let Some(session) = state.session.as_mut().filter(|session| session.revision == revision) else { return };
     let is_first = session.shown().is_none();
     session.planned.finish(result);
+    // What the search found on its way is now behind the plan.
+    session.better = Better::default();
     let Some(planned) = session.shown().cloned() else { return };
+    let is_preview = is_first && planned.options.strategy == PREVIEW && session.options.strategy == AUTO;
+    take_over(state, &planned, is_first);
+    if is_preview && planned.plan.status != Status::Optimal {
+        submit_plan(state, None);
+        if let Some(session) = &mut state.session {
+            session.shows_best = true;
+        }
+    }
+}
+
+/// Fits axes, selection and views to a plan that is shown from now on, and has it explained.
+pub(crate) fn take_over(state: &mut State, planned: &Arc<Planned>, is_first: bool) {
     let steps = range_of(planned.model.steps);
     if is_first {
         state.steps = Axis::new(steps, 2.0);
-        state.bytes = Axis::new(byte_range(&planned, state.show_before), 16.0);
+        state.bytes = Axis::new(byte_range(planned, state.show_before), 16.0);
     } else {
         state.steps.set_full(steps, 2.0);
-        state.bytes.set_full(byte_range(&planned, state.show_before), 16.0);
+        state.bytes.set_full(byte_range(planned, state.show_before), 16.0);
     }
-    state.selection.replan(Some(&planned));
-    state.views.replan(&planned);
-    let is_preview = is_first && planned.options.strategy == PREVIEW && session.options.strategy == AUTO;
-    if is_preview && planned.plan.status != Status::Optimal {
-        submit_plan(state, None);
-    }
+    state.selection.replan(Some(planned));
+    state.views.replan(planned);
+    planning::explain(state, planned);
+    planning::work_out_difference(state);
 }
 
 fn range_of(steps: Lifetime) -> Range {
@@ -325,7 +380,14 @@ fn range_of(steps: Lifetime) -> Range {
 /// From zero to a little above the tallest of arena, bound and capacity line, or the height before planning.
 fn byte_range(planned: &Planned, before: bool) -> Range {
     let capacity = planned.summary.capacity_bytes.filter(|_| !before).unwrap_or(0);
-    let top = if before { planned.model.before_bytes } else { planned.plan.arena_bytes.max(capacity).max(planned.summary.lower_bound_bytes) };
+    let lanes = planned.model.lanes.height();
+    let top = if before {
+        planned.model.before_bytes
+    } else if lanes > 0 {
+        lanes
+    } else {
+        planned.plan.arena_bytes.max(capacity).max(planned.summary.lower_bound_bytes)
+    };
     #[expect(clippy::cast_precision_loss, reason = "bytes beyond 2^53 cannot be told apart on a screen")]
     Range::new(0.0, (top.max(1) as f64) * 1.08)
 }

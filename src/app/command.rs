@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use arenascope_planner::alias::Io;
+use arenascope_planner::order::Order;
+use arenascope_planner::parallel::Parallel;
 use arenascope_planner::units::Align;
 use egui::{Key, KeyboardShortcut, Modifiers};
 
@@ -13,6 +15,7 @@ use crate::selection::Item;
 use crate::state::{ColourBy, Sample};
 use crate::theme::ThemeKind;
 use crate::views::Pane;
+use crate::views::strategies::Against;
 use arenascope_planner::lifetimes::Lifetime;
 
 /// One change that a person asks for.
@@ -48,6 +51,16 @@ pub enum Command {
     SetInPlace(bool),
     /// Move graph inputs and outputs in or out of the arena.
     SetIo(Io),
+    /// Run the ops in another order.
+    SetOrder(Order),
+    /// Keep other ops able to run side by side.
+    SetParallel(Parallel),
+    /// Measure the peak of every order.
+    MeasureOrders,
+    /// Go back to the settings before the last change.
+    Undo,
+    /// Bring back the settings that were undone.
+    Redo,
     /// Draw a capacity line, or none.
     SetCapacity(Option<u64>),
     /// Colour by something else.
@@ -116,6 +129,8 @@ pub enum Command {
     ShowFoot(Pane),
     /// Run all strategies.
     CompareStrategies,
+    /// Show what differs from another plan, or stop showing it.
+    CompareWith(Option<Against>),
     /// Put all views back where they were at first.
     ResetLayout,
     /// Put the cursor into the table's filter.
@@ -157,6 +172,10 @@ const fn shift(key: Key) -> KeyboardShortcut {
     KeyboardShortcut::new(Modifiers::SHIFT, key)
 }
 
+const fn ctrl_shift(key: Key) -> KeyboardShortcut {
+    KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), key)
+}
+
 const fn entry(
     menu: &'static str,
     text: &'static str,
@@ -178,6 +197,8 @@ pub static COMMANDS: &[Entry] = &[
     entry("File", "Export…", Command::ExportDialog, &[ctrl(Key::E)], true, "Write the plan as JSON or CSV, the graph as DOT, or the window as PNG"),
     entry("File", "Close file", Command::CloseFile, &[ctrl(Key::W)], true, "Go back to the first screen"),
     entry("File", "Quit", Command::Quit, &[ctrl(Key::Q)], false, "Close the window"),
+    entry("Edit", "Undo", Command::Undo, &[ctrl(Key::Z)], true, "Go back to the settings before the last change, and plan with them"),
+    entry("Edit", "Redo", Command::Redo, &[ctrl_shift(Key::Z), ctrl(Key::Y)], true, "Bring back the settings that were undone"),
     entry("Edit", "Find", Command::Find, &[ctrl(Key::F), key(Key::Slash)], true, "Filter the table by name, op, dtype, role, @step or >size"),
     entry("Edit", "Next buffer", Command::NextBuffer, &[key(Key::Period)], true, "Select the buffer born next"),
     entry("Edit", "Previous buffer", Command::PreviousBuffer, &[key(Key::Comma)], true, "Select the buffer born before"),

@@ -12,6 +12,7 @@ use crate::selection::{Highlight, Item, Selection};
 use crate::session::{PlanOptions, Planned};
 use crate::state::ColourBy;
 use crate::theme::Tokens;
+use crate::views::strategies::Difference;
 
 /// Everything a view reads; nothing here can be changed while drawing.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct ViewCtx<'a> {
     pub tokens: &'static Tokens,
     /// The plan that is shown.
     pub planned: &'a Arc<Planned>,
+    /// What differs from another plan, while plans are compared.
+    pub difference: Option<&'a Arc<Difference>>,
     /// The options that the next plan will be made with.
     pub options: &'a PlanOptions,
     /// What is selected and hovered.

@@ -12,10 +12,12 @@ use std::time::Instant;
 use arenascope_planner::control::{Control, Progress};
 use arenascope_planner::workload::Workload;
 
+use crate::insight::Insight;
+use crate::orders::OrderTable;
 use crate::samples::Thumbnail;
 use crate::session::Planned;
 use crate::views::interference::NodeLayout;
-use crate::views::strategies::Comparison;
+use crate::views::strategies::{Comparison, Difference};
 
 /// What a job is for; a new one of a kind replaces the old one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -36,6 +38,27 @@ pub enum JobKind {
     Thumbnails,
     /// Running all strategies.
     Compare,
+    /// Checking and drawing a better plan of a search that still runs.
+    Better,
+    /// Working out what the plan's numbers mean.
+    Explain,
+    /// Comparing the plan with another one.
+    Difference,
+    /// Measuring the peak of every order.
+    Orders,
+}
+
+impl JobKind {
+    /// Whether it must not wait for a plan that is being made.
+    fn is_beside(self) -> bool {
+        self.is_quiet() || self == Self::Orders
+    }
+
+    /// Whether it belongs to what is shown, so that nobody asked for it and nobody can cancel it alone.
+    #[must_use]
+    pub fn is_quiet(self) -> bool {
+        matches!(self, Self::Better | Self::Explain | Self::Difference)
+    }
 }
 
 /// What a job gives back.
@@ -53,6 +76,14 @@ pub enum Outcome {
     Exported(Result<PathBuf, String>),
     /// All strategies were run.
     Compared(Result<Arc<Comparison>, String>),
+    /// A better plan was checked, while the search goes on.
+    Better(Result<Arc<Planned>, String>),
+    /// What a plan's numbers mean was worked out.
+    Explained(Result<(Arc<Planned>, Arc<Insight>), String>),
+    /// Two plans were compared.
+    Differs(Result<Arc<Difference>, String>),
+    /// The orders were measured.
+    Ordered(Result<Arc<OrderTable>, String>),
     /// The samples' small pictures were made.
     Thumbnails(Vec<Thumbnail>),
 }
@@ -104,7 +135,7 @@ struct Order {
 /// Where jobs run.
 enum Executor {
     /// On worker threads, woken through channels.
-    Threads { long: Sender<Order>, dialogs: Sender<Order> },
+    Threads { long: Sender<Order>, beside: Sender<Order>, dialogs: Sender<Order> },
     /// In `submit` itself: headless pictures and tests.
     Inline,
     /// When `run_held` is called: tests of what is shown meanwhile.
@@ -146,8 +177,10 @@ impl Jobs {
             };
             std::thread::Builder::new().name(name.to_owned()).spawn(body).map(|_| orders)
         };
-        match (worker("planning"), worker("dialogs")) {
-            (Ok(long), Ok(dialogs)) => Self { executor: Executor::Threads { long, dialogs }, events, finished, entries: Vec::new(), n_submitted: 0 },
+        match (worker("planning"), worker("explaining"), worker("dialogs")) {
+            (Ok(long), Ok(beside), Ok(dialogs)) => {
+                Self { executor: Executor::Threads { long, beside, dialogs }, events, finished, entries: Vec::new(), n_submitted: 0 }
+            }
             _ => Self { executor: Executor::Inline, events, finished, entries: Vec::new(), n_submitted: 0 },
         }
     }
@@ -178,6 +211,7 @@ impl Jobs {
         let order = Order { serial, revision, kind, cancel, progress, work };
         let refused = match &mut self.executor {
             Executor::Threads { dialogs, .. } if matches!(kind, JobKind::Pick | JobKind::PickExport) => dialogs.send(order).err(),
+            Executor::Threads { beside, .. } if kind.is_beside() => beside.send(order).err(),
             Executor::Threads { long, .. } => long.send(order).err(),
             Executor::Held(orders) => {
                 orders.push(order);
@@ -195,6 +229,19 @@ impl Jobs {
     pub fn run_held(&mut self) {
         if let Executor::Held(orders) = &mut self.executor {
             for order in std::mem::take(orders) {
+                _ = self.finished.send(execute(order, &|| ()));
+            }
+        }
+    }
+
+    /// Runs the waiting jobs of one kind; the others go on waiting.
+    #[cfg(test)]
+    pub(crate) fn run_held_of(&mut self, kind: JobKind) {
+        if let Executor::Held(orders) = &mut self.executor {
+            let (now, later) = std::mem::take(orders).into_iter().partition(|order| order.kind == kind);
+            *orders = later;
+            let now: Vec<Order> = now;
+            for order in now {
                 _ = self.finished.send(execute(order, &|| ()));
             }
         }
@@ -266,5 +313,9 @@ fn failed(kind: JobKind, message: &str) -> Outcome {
         JobKind::Export => Outcome::Exported(Err(message.to_owned())),
         JobKind::Thumbnails => Outcome::Thumbnails(Vec::new()),
         JobKind::Compare => Outcome::Compared(Err(message.to_owned())),
+        JobKind::Better => Outcome::Better(Err(message.to_owned())),
+        JobKind::Explain => Outcome::Explained(Err(message.to_owned())),
+        JobKind::Difference => Outcome::Differs(Err(message.to_owned())),
+        JobKind::Orders => Outcome::Ordered(Err(message.to_owned())),
     }
 }

@@ -12,6 +12,7 @@ use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
 
 use crate::curve_index::CurveIndex;
+use crate::lanes::Lanes;
 use crate::rects::{ChartRect, RectIndex};
 use crate::text::short_names;
 
@@ -92,7 +93,9 @@ pub struct Model {
     pub live: CurveIndex,
     /// The naive total over the steps.
     pub naive: CurveIndex,
-    /// Where the plan puts each buffer; item = buffer.
+    /// The pools, one above the other.
+    pub lanes: Lanes,
+    /// Where the plan puts each buffer, pools in their lanes; item = buffer.
     pub after: RectIndex,
     /// Where each tensor is before planning; item = tensor, or buffer of a bare problem.
     pub before: RectIndex,
@@ -125,6 +128,7 @@ impl Model {
         let orders = orders(prepared, plan);
         let rows = orders.each_ref().map(|order| rows(order));
         let (before, before_kind, before_bytes) = before(prepared);
+        let lanes = Lanes::new(problem, plan);
         Self {
             short: short_names(&names),
             roles_present: Role::ALL.into_iter().filter(|role| problem.ids().any(|id| prepared.buffer_role(id) == *role)).collect(),
@@ -139,11 +143,12 @@ impl Model {
             largest_bytes: problem.buffers().iter().map(|buffer| buffer.bytes).max().unwrap_or(0),
             live: CurveIndex::new(live_curve(problem)),
             naive: CurveIndex::new(naive_curve(prepared)),
-            after: after(prepared, plan),
+            after: after(prepared, plan, &lanes),
             before,
             before_kind,
             before_bytes,
-            holes: hole_index(&holes(problem, plan, MAX_HOLES)),
+            holes: hole_index(&holes(problem, plan, MAX_HOLES), &lanes),
+            lanes,
             rows,
             orders,
             deaths: deaths(prepared),
@@ -196,7 +201,7 @@ fn orders(prepared: &Prepared, plan: &Plan) -> [Vec<BufferId>; 3] {
     let mut by_size = by_birth.clone();
     by_size.sort_by_key(|&id| std::cmp::Reverse(problem.buffer(id).bytes));
     let mut by_slot = by_birth.clone();
-    by_slot.sort_by_key(|&id| (plan.slot(id), plan.offset(id)));
+    by_slot.sort_by_key(|&id| (plan.slot(id), plan.address(id)));
     [by_birth, by_size, by_slot]
 }
 
@@ -224,10 +229,10 @@ fn rows(order: &[BufferId]) -> Vec<u32> {
     rows
 }
 
-fn after(prepared: &Prepared, plan: &Plan) -> RectIndex {
+fn after(prepared: &Prepared, plan: &Plan, lanes: &Lanes) -> RectIndex {
     let rect = |id: BufferId| {
         let buffer = prepared.problem.buffer(id);
-        let low = plan.offset(id);
+        let low = lanes.place_of(plan, id);
         ChartRect { lifetime: buffer.lifetime, low, high: low.saturating_add(buffer.bytes), buffer: Some(id), item: id.0 }
     };
     RectIndex::new(prepared.problem.ids().map(rect).collect())
@@ -237,7 +242,7 @@ fn after(prepared: &Prepared, plan: &Plan) -> RectIndex {
 fn before(prepared: &Prepared) -> (RectIndex, BeforeKind, u64) {
     if let Some(observed) = observed_plan(prepared) {
         let height = observed.arena_bytes;
-        return (after(prepared, &observed), BeforeKind::Observed, height);
+        return (after(prepared, &observed, &Lanes::default()), BeforeKind::Observed, height);
     }
     let mut rects = Vec::new();
     let mut top = 0_u64;
@@ -277,9 +282,11 @@ fn naive_tensors(prepared: &Prepared, life: &[Option<Lifetime>]) -> Vec<(TensorI
     tensors
 }
 
-fn hole_index(holes: &[Hole]) -> RectIndex {
-    let rect =
-        |(item, hole): (u32, &Hole)| ChartRect { lifetime: hole.lifetime, low: hole.offset, high: hole.offset + hole.bytes, buffer: None, item };
+fn hole_index(holes: &[Hole], lanes: &Lanes) -> RectIndex {
+    let rect = |(item, hole): (u32, &Hole)| {
+        let low = lanes.place_of_address(hole.offset);
+        ChartRect { lifetime: hole.lifetime, low, high: low + hole.bytes, buffer: None, item }
+    };
     RectIndex::new((0..).zip(holes).map(rect).collect())
 }
 

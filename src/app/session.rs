@@ -1,7 +1,7 @@
 //! The open document: the file, what was made of it, and the settings that made it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arenascope_formats::ReadOptions;
@@ -10,15 +10,20 @@ use arenascope_planner::check::{CheckReport, check};
 use arenascope_planner::control::{Control, Progress};
 use arenascope_planner::ids::{BufferId, OpId, TensorId};
 use arenascope_planner::lifetimes::Lifetime;
+use arenascope_planner::order::Order;
+use arenascope_planner::parallel::Parallel;
 use arenascope_planner::plan::Plan;
-use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare};
+use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare_with};
 use arenascope_planner::replay::{ReplayFault, replay};
 use arenascope_planner::solve::{SolveOptions, solve};
 use arenascope_planner::summary::{Summary, summarize};
 use arenascope_planner::units::Align;
 use arenascope_planner::workload::Workload;
 
+use crate::better::Better;
+use crate::insight::Insight;
 use crate::model::Model;
+use crate::orders::OrderTable;
 use crate::selection::Item;
 
 /// A value that is computed in the background.
@@ -50,8 +55,11 @@ impl<T> Stage<T> {
         *self = Self::Running(self.value().cloned());
     }
 
-    /// Ends a computation that was cancelled: the last value stays.
+    /// Ends a computation that was cancelled, if there is one: the last value stays.
     pub fn give_up(&mut self) {
+        if !self.is_running() {
+            return;
+        }
         *self = self.value().cloned().map_or(Self::Empty, Self::Ready);
     }
 
@@ -110,6 +118,20 @@ impl PlanOptions {
         self.prepare.alias = AliasSettings { io, ..self.prepare.alias };
         self
     }
+
+    /// The same options with the ops in another order.
+    #[must_use]
+    pub fn with_order(mut self, order: Order) -> Self {
+        self.prepare.order = order;
+        self
+    }
+
+    /// The same options with other ops able to run side by side.
+    #[must_use]
+    pub fn with_parallel(mut self, parallel: Parallel) -> Self {
+        self.prepare.parallel = parallel;
+        self
+    }
 }
 
 /// A plan with everything the views need, all made off the UI thread.
@@ -131,9 +153,33 @@ pub struct Planned {
     pub options: PlanOptions,
     /// How long the strategy took.
     pub plan_seconds: f64,
+    /// What was worked out about it since; set once.
+    pub insight: OnceLock<Arc<Insight>>,
 }
 
 impl Planned {
+    /// Checks a plan and makes what the views draw of it. Time O(n log n) and the strategies of names and holes.
+    #[must_use]
+    pub fn new(prepared: Arc<Prepared>, plan: Plan, options: PlanOptions, plan_seconds: f64) -> Self {
+        let report = check(&prepared.problem, &plan);
+        let replay_faults = prepared.context.as_deref().map(|context| replay(context, &prepared.problem, &plan)).unwrap_or_default();
+        let summary = summarize(&prepared, &plan, &report);
+        let model = Model::new(&prepared, &plan);
+        Self { prepared, plan: Arc::new(plan), report, replay_faults, summary, model, options, plan_seconds, insight: OnceLock::new() }
+    }
+
+    /// What was worked out about the plan; `None` while that is not done.
+    #[must_use]
+    pub fn insight(&self) -> Option<&Insight> {
+        self.insight.get().map(|insight| &**insight)
+    }
+
+    /// Where a buffer could be if nothing else moved; `None` if it cannot be lower, or while that is not known.
+    #[must_use]
+    pub fn could_be_at(&self, buffer: BufferId) -> Option<u64> {
+        self.insight()?.lower.of(buffer)
+    }
+
     /// When a buffer lives; `None` for an id of another plan.
     #[must_use]
     pub fn lifetime(&self, buffer: BufferId) -> Option<Lifetime> {
@@ -197,25 +243,35 @@ impl Planned {
 /// # Errors
 /// One sentence that says which stage failed and why.
 pub fn make_plan(workload: &Arc<Workload>, options: &PlanOptions, control: &Control<'_>) -> Result<Arc<Planned>, String> {
+    make_plan_showing(workload, options, control, &Better::default())
+}
+
+/// [`make_plan`] that leaves every better plan of a search in `better` as it is found.
+///
+/// # Errors
+/// As [`make_plan`].
+pub fn make_plan_showing(workload: &Arc<Workload>, options: &PlanOptions, control: &Control<'_>, better: &Better) -> Result<Arc<Planned>, String> {
     let say = |what: &str| control.report(Progress { what: what.to_owned(), fraction: None, best_arena_bytes: None });
     say("Working out lifetimes");
-    let prepared = Arc::new(prepare(workload, options.prepare).map_err(|error| error.to_string())?);
+    let prepared = Arc::new(prepare_with(workload, options.prepare, control).map_err(|error| error.to_string())?);
     say("Planning the arena");
     let started = Instant::now();
     let limit = options.time_limit;
     let should_stop = || control.is_stopped() || limit.is_some_and(|limit| started.elapsed() >= limit);
     let report = |progress: Progress| control.report(progress);
-    let limited = Control::new(&should_stop, &report);
+    // A search within one of several pools knows only that pool.
+    let is_whole = prepared.problem.pools().is_empty();
+    let improved = |plan: Plan| {
+        if is_whole {
+            better.put(&prepared, plan, options, started.elapsed().as_secs_f64());
+        }
+    };
+    let limited = Control::new(&should_stop, &report).with_plans(&improved);
     let plan =
         solve(&options.strategy, &prepared.problem, prepared.context.as_deref(), &options.solve, &limited).map_err(|error| error.to_string())?;
     let plan_seconds = started.elapsed().as_secs_f64();
-    say("Checking the plan");
-    let checked = check(&prepared.problem, &plan);
-    let replay_faults = prepared.context.as_deref().map(|context| replay(context, &prepared.problem, &plan)).unwrap_or_default();
-    let summary = summarize(&prepared, &plan, &checked);
-    say("Drawing");
-    let model = Model::new(&prepared, &plan);
-    Ok(Arc::new(Planned { prepared, plan: Arc::new(plan), report: checked, replay_faults, summary, model, options: options.clone(), plan_seconds }))
+    say("Checking and drawing the plan");
+    Ok(Arc::new(Planned::new(prepared, plan, options.clone(), plan_seconds)))
 }
 
 /// The open document.
@@ -235,13 +291,62 @@ pub struct Session {
     pub workload: Stage<Workload>,
     /// The plan with what the views draw.
     pub planned: Stage<Planned>,
+    /// A better plan that a search has found and that is not shown yet.
+    pub better: Better,
+    /// Whether the shown plan is the best so far of the settings that are planned with.
+    pub shows_best: bool,
+    /// Options of before, for undo, the last ones last; and those undone, for redo.
+    pub history: History,
+    /// The peak of each order, once somebody has asked.
+    pub orders: Stage<OrderTable>,
+}
+
+/// Options that can be gone back to.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    past: Vec<PlanOptions>,
+    future: Vec<PlanOptions>,
+}
+
+impl History {
+    /// Remembers options that are about to be replaced by others.
+    pub fn remember(&mut self, options: &PlanOptions) {
+        self.past.push(options.clone());
+        self.future.clear();
+    }
+
+    /// The options before `now`; `None` if there are none.
+    pub fn undo(&mut self, now: &PlanOptions) -> Option<PlanOptions> {
+        let options = self.past.pop()?;
+        self.future.push(now.clone());
+        Some(options)
+    }
+
+    /// The options that were undone last; `None` if there are none.
+    pub fn redo(&mut self, now: &PlanOptions) -> Option<PlanOptions> {
+        let options = self.future.pop()?;
+        self.past.push(now.clone());
+        Some(options)
+    }
 }
 
 impl Session {
     /// A document about to be read.
     #[must_use]
     pub fn new(path: Option<&Path>, name: impl Into<String>, read: ReadOptions, options: PlanOptions) -> Self {
-        Self { path: path.map(Path::to_owned), name: name.into(), read, revision: 0, options, workload: Stage::Running(None), planned: Stage::Empty }
+        Self {
+            path: path.map(Path::to_owned),
+            name: name.into(),
+            read,
+            revision: 0,
+            options,
+            workload: Stage::Running(None),
+            planned: Stage::Empty,
+            better: Better::default(),
+            shows_best: false,
+            history: History::default(),
+            orders: Stage::Empty,
+        }
     }
 
     /// The plan to show, if there is one.

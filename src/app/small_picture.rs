@@ -37,7 +37,7 @@ pub fn parts(problem: &Problem, plan: &Plan, most: usize) -> Vec<Part> {
     let share = |value: u64, of: u64| (value as f64 / of.max(1) as f64) as f32;
     let part = |id: BufferId| {
         let buffer = problem.buffer(id);
-        let offset = plan.offset(id);
+        let offset = plan.address(id);
         Part {
             left: share(buffer.lifetime.start - span.start, span.n_steps()),
             right: share(buffer.lifetime.end - span.start, span.n_steps()),

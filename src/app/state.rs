@@ -22,10 +22,12 @@ pub enum ColourBy {
     Slot,
     /// The type of the op that writes it.
     Op,
+    /// Whether it moved between two plans; while plans are compared.
+    Difference,
 }
 
 impl ColourBy {
-    /// All of them.
+    /// Those that every plan has.
     pub const ALL: [Self; 4] = [Self::Role, Self::Size, Self::Slot, Self::Op];
 
     /// The word in the toolbar.
@@ -36,6 +38,7 @@ impl ColourBy {
             Self::Size => "Size",
             Self::Slot => "Slot",
             Self::Op => "Op type",
+            Self::Difference => "Moves",
         }
     }
 }
@@ -161,11 +164,22 @@ impl State {
         self.session.as_ref()?.shown().map(|planned| &**planned)
     }
 
-    /// The colouring in force: the chosen one, or slot in slot lanes, or role if the buffers have several, else size.
+    /// Whether the shown plan is one that its search found on the way, or a quick one shown meanwhile, and the search goes on.
+    #[must_use]
+    pub fn is_searching(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.planned.is_running() && session.shows_best)
+    }
+
+    /// The colouring in force: the difference while plans are compared, or the chosen one, or slot in slot lanes, or role
+    /// if the buffers have several, else size.
     #[must_use]
     pub fn colour_by(&self) -> ColourBy {
+        if self.planned().is_some_and(|planned| self.views.strategies.colours_difference(planned)) {
+            return ColourBy::Difference;
+        }
         let shows_lanes = self.slot_lanes && !self.show_before && self.planned().is_some_and(|planned| planned.plan.slots.is_some());
-        self.settings.colour.unwrap_or_else(|| if shows_lanes { ColourBy::Slot } else { default_colour(self.planned()) })
+        let chosen = self.settings.colour.filter(|&colour| colour != ColourBy::Difference);
+        chosen.unwrap_or_else(|| if shows_lanes { ColourBy::Slot } else { default_colour(self.planned()) })
     }
 }
 

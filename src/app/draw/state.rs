@@ -89,15 +89,25 @@ pub fn hole(mesh: &mut Mesh, t: &Tokens, rect: Rect) {
     }
 }
 
+/// Height from which a rectangle has room for a mark below its name.
+const TALL_FROM: f32 = 34.0;
+
 /// Marks a rectangle that nothing below it holds up.
 pub fn could_be_lower(painter: &Painter, t: &Tokens, rect: Rect) {
     let rect = Pixels::of(painter).snap(rect);
     let foot = Rect::from_min_max(pos2(rect.left(), rect.bottom() - 2.0), rect.max);
+    // A line of the ground keeps the mark readable on any fill.
+    let edge = Stroke::new(stroke::HAIR, t.chart);
+    if rect.height() >= 8.0 {
+        painter.hline(rect.x_range(), foot.top() - 0.5, edge);
+    }
     painter.rect_filled(foot, CornerRadius::ZERO, t.warn);
     if rect.width() >= 16.0 && rect.height() >= 14.0 {
-        let tip = pos2(rect.center().x, rect.bottom() - 3.0);
+        // In a low rectangle the middle belongs to the name.
+        let x = if rect.height() < TALL_FROM { rect.right() - 9.0 } else { rect.center().x };
+        let tip = pos2(x, rect.bottom() - 3.0);
         let triangle = vec![tip, tip + vec2(-6.5, -7.5), tip + vec2(6.5, -7.5)];
-        painter.add(Shape::convex_polygon(triangle, t.warn, Stroke::NONE));
+        painter.add(Shape::convex_polygon(triangle, t.warn, edge));
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod help;
 pub mod menu_bar;
+mod order_menu;
 pub mod path_field;
 pub mod status_bar;
 pub mod toolbar;

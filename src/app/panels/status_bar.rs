@@ -4,6 +4,7 @@ use egui::{Align, Color32, Layout, RichText, Ui};
 
 use crate::command::{Command, CommandSender};
 use crate::draw::{Tone, badge, small_button};
+use crate::jobs::{JobKind, Running};
 use crate::session::Planned;
 use crate::state::State;
 use crate::text;
@@ -114,15 +115,13 @@ fn right_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSe
     let hint = |ui: &mut Ui, text: &str| {
         ui.label(RichText::new(text).font(t.body()).color(t.text3));
     };
-    if let Some(running) = state.jobs.all().find(|running| running.since.elapsed().as_secs_f64() >= motion::QUIET) {
-        if small_button(ui, t, None, "Cancel").clicked() {
+    let is_slow = |running: &&Running| running.since.elapsed().as_secs_f64() >= motion::QUIET;
+    let loud = state.jobs.all().filter(|running| !running.kind.is_quiet()).find(is_slow);
+    if let Some(running) = loud.or_else(|| state.jobs.all().find(is_slow)) {
+        if loud.is_some() && small_button(ui, t, None, "Cancel").clicked() {
             commands.send(Command::CancelJob);
         }
-        let progress = running.progress.as_ref();
-        let best =
-            progress.and_then(|progress| progress.best_arena_bytes).map_or_else(String::new, |bytes| format!(" · {} so far", text::bytes(bytes)));
-        let what = progress.map_or(running.label.as_str(), |progress| progress.what.as_str());
-        hint(ui, &format!("{what}{best} · {}", text::time(running.since.elapsed().as_secs_f64())));
+        hint(ui, &running_words(state, running));
         return;
     }
     if let Some(notice) = &state.notice {
@@ -146,4 +145,13 @@ fn right_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSe
     if ui.available_width() > 140.0 {
         hint(ui, &steps);
     }
+}
+
+/// What runs, and how far it is.
+fn running_words(state: &State, running: &Running) -> String {
+    let progress = running.progress.as_ref();
+    let best = progress.and_then(|progress| progress.best_arena_bytes).map_or_else(String::new, |bytes| format!(" · {} so far", text::bytes(bytes)));
+    let what = progress.map_or(running.label.as_str(), |progress| progress.what.as_str());
+    let searching = if running.kind == JobKind::Plan && state.is_searching() { "still searching: " } else { "" };
+    format!("{searching}{what}{best} · {}", text::time(running.since.elapsed().as_secs_f64()))
 }

@@ -7,6 +7,7 @@ use egui::{Layout, RichText, Ui};
 
 use crate::command::{Command, CommandSender, shortcut_text};
 use crate::draw::{button, keycap, segmented};
+use crate::panels::order_menu;
 use crate::session::Session;
 use crate::state::{ColourBy, State};
 use crate::text;
@@ -18,6 +19,8 @@ const ALIGNMENTS: [u64; 6] = [1, 16, 64, 256, 4096, 65_536];
 /// Widths of the window from which the drop-downs have captions, and of the bar from which the counts are shown.
 const CAPTIONS_FROM: f32 = 1300.0;
 const FACTS_FROM: f32 = 860.0;
+/// Width of the bar from which ops are counted too: a graph has more drop-downs than a bare problem.
+const OPS_FROM: f32 = 1480.0;
 
 /// Draws the bar for an open file.
 pub fn toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, session: &Session, commands: &CommandSender) {
@@ -51,13 +54,19 @@ fn file_ui(ui: &mut Ui, t: &'static Tokens, session: &Session) {
     ui.label(Icon::FILE.text(15.0, t.text2));
     let full = session.path.as_ref().map_or_else(|| session.name.clone(), |path| path.display().to_string());
     ui.label(
-        RichText::new(text::middle_cut(&session.name, if ui.available_width() > FACTS_FROM { 28 } else { 20 })).font(t.body_strong()).color(t.text),
+        RichText::new(text::middle_cut(&session.name, if ui.available_width() > CAPTIONS_FROM { 24 } else { 14 }))
+            .font(t.body_strong())
+            .color(t.text),
     )
     .on_hover_text(full);
     if let Some(planned) = session.shown() {
         let summary = &planned.summary;
         let buffers = text::counted(summary.buffers, "buffer", "buffers");
-        let facts = if summary.ops > 0 { format!("{} · {buffers}", text::counted(summary.ops, "op", "ops")) } else { buffers };
+        let facts = if summary.ops > 0 && ui.available_width() > OPS_FROM {
+            format!("{} · {buffers}", text::counted(summary.ops, "op", "ops"))
+        } else {
+            buffers
+        };
         if ui.available_width() > FACTS_FROM {
             ui.label(RichText::new(facts).font(t.body()).color(t.text3));
         }
@@ -69,9 +78,22 @@ fn label(ui: &mut Ui, t: &'static Tokens, text: &str) -> egui::Response {
 }
 
 fn drop_down(ui: &mut Ui, t: &'static Tokens, name: &str, shown: &str, width: f32, contents: impl FnOnce(&mut Ui)) {
+    drop_down_until(ui, t, (name, shown, width), egui::PopupCloseBehavior::CloseOnClick, contents);
+}
+
+/// A drop-down that closes when its own behaviour says so.
+fn drop_down_until(
+    ui: &mut Ui,
+    t: &'static Tokens,
+    (name, shown, width): (&str, &str, f32),
+    close: egui::PopupCloseBehavior,
+    contents: impl FnOnce(&mut Ui),
+) {
     let caption = (ui.ctx().content_rect().width() >= CAPTIONS_FROM).then(|| label(ui, t, name));
     let response = egui::ComboBox::from_id_salt(name)
         .selected_text(RichText::new(shown).font(t.body_medium()))
+        .close_behavior(close)
+        .truncate()
         .width(width)
         .height(420.0)
         .show_ui(ui, contents)
@@ -102,10 +124,17 @@ fn plan_ui(ui: &mut Ui, t: &'static Tokens, session: &Session, commands: &Comman
             }
         }
     });
-    if session.shown().is_none_or(|planned| planned.prepared.context.is_some()) {
+    let has_graph = session.shown().is_none_or(|planned| planned.prepared.context.is_some());
+    if has_graph {
         sharing_ui(ui, t, session, commands);
     }
     capacity_ui(ui, t, session, commands);
+    if has_graph {
+        // It stays open while the orders are measured.
+        let what = ("Order", &*order_menu::shown(options), 62.0);
+        let close = egui::PopupCloseBehavior::CloseOnClickOutside;
+        drop_down_until(ui, t, what, close, |ui| order_menu::order_menu_ui(ui, t, session, commands));
+    }
 }
 
 /// What only graphs have: in-place results, and graph inputs and outputs.
@@ -156,8 +185,9 @@ fn strategy_choices(ui: &mut Ui, t: &'static Tokens, session: &Session, commands
 
 fn colour_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSender) {
     let current = state.colour_by();
+    let is_compared = state.planned().is_some_and(|planned| state.views.strategies.difference(planned).is_some());
     drop_down(ui, t, "Colour", current.name(), 56.0, |ui| {
-        for choice in ColourBy::ALL {
+        for choice in ColourBy::ALL.into_iter().chain(is_compared.then_some(ColourBy::Difference)) {
             if ui.selectable_label(choice == current, choice.name()).clicked() {
                 commands.send(Command::SetColour(choice));
             }

@@ -1,6 +1,7 @@
 //! The window driven as a person would, through its accessibility tree; pictures of the views.
 
 mod pictures;
+mod reasons;
 mod window;
 
 use std::path::PathBuf;

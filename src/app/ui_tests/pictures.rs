@@ -40,6 +40,12 @@ fn the_arena_looks_as_it_did() {
 }
 
 #[test]
+fn buffers_that_could_be_lower_look_as_they_did() {
+    let mut results = SnapshotResults::new();
+    picture_of(&mut results, Pane::Arena, "parallel_branches.json", || vec![Command::SetStrategy("naive".to_owned())]);
+}
+
+#[test]
 fn memory_looks_as_it_did() {
     let mut results = SnapshotResults::new();
     picture_of(&mut results, Pane::Memory, "article_three_tensors.json", Vec::new);

@@ -2,13 +2,13 @@
 
 use egui::{Align2, Mesh, Painter, Pos2, Rect, Sense, Shape, Ui, pos2, vec2};
 
-use crate::colours::N_OP_HUES;
+use crate::colours::{N_OP_HUES, move_fill, move_pattern};
 use crate::ctx::ViewCtx;
-use crate::draw::{hole, pattern};
+use crate::draw::{could_be_lower, hole, pattern};
 use crate::state::ColourBy;
 use crate::text;
-use crate::theme::{RAMP_FLOOR_BYTES, role_pattern};
-use arenascope_planner::graph::Role;
+use crate::theme::{Pattern, RAMP_FLOOR_BYTES, role_pattern};
+use crate::views::strategies::Move;
 
 /// Most entries, so that the legend stays small.
 const MAX_ENTRIES: usize = 6;
@@ -17,8 +17,14 @@ const RAMP: f32 = 96.0;
 
 struct Entry {
     colour: egui::Color32,
-    role: Option<Role>,
+    pattern: Pattern,
     text: String,
+}
+
+impl Entry {
+    fn plain(colour: egui::Color32, text: String) -> Self {
+        Self { colour, pattern: Pattern::Plain, text }
+    }
 }
 
 /// Draws the legend of the colouring in force, if there is room; added from right to left.
@@ -34,7 +40,9 @@ pub fn legend_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     let shows_lanes = ctx.slot_lanes && ctx.planned.plan.slots.is_some();
     let shows_holes = !(ctx.show_before || shows_lanes);
     let holes = if shows_holes { 58.0 } else { 0.0 };
-    let width = ramp + galleys.iter().map(|galley| galley.size().x + 28.0).sum::<f32>() + holes;
+    let lower = n_lower(ctx).filter(|&n| n > 0 && !shows_lanes).map(|n| text_of(format!("{} could be lower", text::count(n))));
+    let lower_width = lower.as_ref().map_or(0.0, |galley| galley.size().x + 36.0);
+    let width = ramp + galleys.iter().map(|galley| galley.size().x + 28.0).sum::<f32>() + lower_width + holes;
     // The facts at the left keep at least this much room.
     if ui.available_width() < width + 260.0 {
         return;
@@ -58,6 +66,11 @@ pub fn legend_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
         swatch(&painter, ctx, pos2(at, row), entry);
         put(galley, 12.0);
     }
+    if let Some(galley) = lower {
+        let at = put(text_of(String::new()), 24.0) - 14.0;
+        could_be_lower(&painter, t, Rect::from_center_size(pos2(at, row), vec2(18.0, 14.0)));
+        put(galley, 12.0);
+    }
     if shows_holes {
         let sample = Rect::from_center_size(pos2(rect.right() - 46.0, row), vec2(18.0, 12.0));
         let mut mesh = Mesh::default();
@@ -67,13 +80,18 @@ pub fn legend_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
     }
 }
 
+/// How many buffers of the picture could be lower; `None` while that is not known, or where it means nothing.
+fn n_lower(ctx: &ViewCtx<'_>) -> Option<u64> {
+    let insight = ctx.planned.insight()?;
+    let lower = if ctx.show_before { insight.before.as_ref() } else { Some(&insight.lower) };
+    lower.map(|lower| lower.n)
+}
+
 fn swatch(painter: &Painter, ctx: &ViewCtx<'_>, at: Pos2, entry: &Entry) {
     let rect = Rect::from_center_size(at, vec2(11.0, 11.0));
     let mut mesh = Mesh::default();
     mesh.add_colored_rect(rect, entry.colour);
-    if let Some(role) = entry.role {
-        pattern(&mut mesh, ctx.tokens, rect, entry.colour, role_pattern(role));
-    }
+    pattern(&mut mesh, ctx.tokens, rect, entry.colour, entry.pattern);
     painter.add(Shape::mesh(mesh));
 }
 
@@ -94,26 +112,30 @@ fn entries(ctx: &ViewCtx<'_>) -> Vec<Entry> {
     let t = ctx.tokens;
     match ctx.colour_by {
         ColourBy::Size => Vec::new(),
-        ColourBy::Role => {
-            model.roles_present.iter().map(|&role| Entry { colour: t.role(role), role: Some(role), text: role.name().to_owned() }).collect()
+        ColourBy::Difference => {
+            let moves = Move::ALL.into_iter().filter(|&moved| ctx.difference.is_some_and(|difference| difference.n_moved(moved) > 0));
+            moves.map(|moved| Entry { colour: move_fill(t, moved), pattern: move_pattern(moved), text: moved.name().to_owned() }).collect()
         }
+        ColourBy::Role => model
+            .roles_present
+            .iter()
+            .map(|&role| Entry { colour: t.role(role), pattern: role_pattern(role), text: role.name().to_owned() })
+            .collect(),
         ColourBy::Slot => match ctx.planned.plan.n_slots() {
             Some(n) => {
-                let mut entries: Vec<Entry> =
-                    (0..n.min(MAX_ENTRIES)).map(|slot| Entry { colour: t.slot(slot), role: None, text: format!("slot {slot}") }).collect();
+                let mut entries: Vec<Entry> = (0..n.min(MAX_ENTRIES)).map(|slot| Entry::plain(t.slot(slot), format!("slot {slot}"))).collect();
                 if n > MAX_ENTRIES {
-                    entries.push(Entry { colour: t.naive, role: None, text: format!("and {} more", n - MAX_ENTRIES) });
+                    entries.push(Entry::plain(t.naive, format!("and {} more", n - MAX_ENTRIES)));
                 }
                 entries
             }
-            None => vec![Entry { colour: t.slot(0), role: None, text: "no slots in this plan: hues only tell neighbours apart".to_owned() }],
+            None => vec![Entry::plain(t.slot(0), "no slots in this plan: hues only tell neighbours apart".to_owned())],
         },
         ColourBy::Op => {
             let shown = model.op_kinds.len().min(N_OP_HUES).min(MAX_ENTRIES);
-            let mut entries: Vec<Entry> =
-                (0..shown).map(|kind| Entry { colour: t.slot(kind), role: None, text: model.op_kinds[kind].clone() }).collect();
+            let mut entries: Vec<Entry> = (0..shown).map(|kind| Entry::plain(t.slot(kind), model.op_kinds[kind].clone())).collect();
             if model.op_kinds.len() > shown {
-                entries.push(Entry { colour: t.naive, role: None, text: format!("and {} more", model.op_kinds.len() - shown) });
+                entries.push(Entry::plain(t.naive, format!("and {} more", model.op_kinds.len() - shown)));
             }
             entries
         }

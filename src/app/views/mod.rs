@@ -63,7 +63,7 @@ impl Pane {
                 "A bar per buffer, from the step that first writes it to one past the step that last reads it. Two bars over one step interfere: they cannot share memory. Wheel scrolls, Ctrl+wheel zooms, drag pans, right-drag zooms into a range, Shift+drag marks steps."
             }
             Self::Arena => {
-                "Steps to the right, bytes upwards: each rectangle is a buffer at its offset for as long as it lives. Hatched is space trapped below a live buffer. B flips to the memory before planning. Drag the numbers at the left, or use Shift with the zoom, for bytes alone."
+                "Steps to the right, bytes upwards: each rectangle is a buffer at its offset for as long as it lives. Hatched is space trapped below a live buffer; a yellow foot says that the buffer could be lower if nothing else moved. Several pools stand in lanes of their own. B flips to the memory before planning. Drag the numbers at the left, or use Shift with the zoom, for bytes alone."
             }
             Self::Memory => {
                 "Live bytes at every step, the arena that the plan needs, the lower bound that no plan can beat, and the naive total that grows when nothing is shared. P goes to the peak."
@@ -73,9 +73,11 @@ impl Pane {
             }
             Self::Inspector => "Everything known about what is selected. Click a link to follow it.",
             Self::Strategies => {
-                "All strategies on this input, with the same alignment and sharing. The yellow line is the lower bound: what stands to the right of it is waste. Click a row to use that strategy."
+                "All strategies on this input, with the same alignment and sharing. The yellow line is the lower bound: what stands to the right of it is waste. Click a row to use that strategy; Compare with… shows what differs from another plan, here and in the Arena."
             }
-            Self::Table => "Every buffer as a row. Click a heading to sort; filter by words, role:gradient, op:Conv, dtype:f32, @step or >1MiB.",
+            Self::Table => {
+                "Every buffer as a row. Click a heading to sort; filter by words, role:gradient, op:Conv, dtype:f32, is:lower, @step or >1MiB."
+            }
         }
     }
 }

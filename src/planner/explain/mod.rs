@@ -5,7 +5,7 @@ mod place;
 mod ruled;
 
 pub use peak::{Change, PeakReport, Saving, explain_peak, reorder_saving};
-pub use place::{BetterPool, Blocker, LowerRange, PlaceReport, explain_place, lower_offsets};
+pub use place::{BetterPool, Blocker, LowerRange, PlaceReport, explain_place, explain_place_among, lower_offsets};
 
 #[cfg(test)]
 mod tests;

@@ -109,10 +109,17 @@ pub struct BetterPool {
 /// Time O(n + k log k) for k neighbours.
 #[must_use]
 pub fn explain_place(problem: &Problem, plan: &Plan, buffer: BufferId) -> PlaceReport {
+    explain_place_among(problem, plan, buffer, problem.ids())
+}
+
+/// [`explain_place`] where an index knows who can be a neighbour: `others` must hold every buffer that is live together
+/// with it or kept apart from it, each once; with rules they are not asked. Time O(k log k) for k others.
+#[must_use]
+pub fn explain_place_among(problem: &Problem, plan: &Plan, buffer: BufferId, others: impl IntoIterator<Item = BufferId>) -> PlaceReport {
     if problem.constraints().is_some() {
         return ruled::explain_place(problem, plan, buffer);
     }
-    let mut blockers = blockers(problem, plan, buffer);
+    let mut blockers = blockers(problem, plan, buffer, others);
     blockers.sort_unstable_by_key(|blocker| (blocker.from_byte, blocker.buffer));
     let offset = plan.offset(buffer);
     let bytes = problem.buffer(buffer).bytes;
@@ -188,8 +195,8 @@ pub fn lower_offsets(problem: &Problem, plan: &Plan, control: &Control<'_>) -> O
     Some(lower)
 }
 
-/// The neighbours of `buffer` that begin below it.
-fn blockers(problem: &Problem, plan: &Plan, buffer: BufferId) -> Vec<Blocker> {
+/// The neighbours of `buffer` among `others` that begin below it.
+fn blockers(problem: &Problem, plan: &Plan, buffer: BufferId, others: impl IntoIterator<Item = BufferId>) -> Vec<Blocker> {
     let (offset, lifetime) = (plan.offset(buffer), problem.buffer(buffer).lifetime);
     let blocker = |other: BufferId| {
         let (from_byte, theirs) = (plan.offset(other), problem.buffer(other).lifetime);
@@ -200,7 +207,7 @@ fn blockers(problem: &Problem, plan: &Plan, buffer: BufferId) -> Vec<Blocker> {
         let to_byte = from_byte.saturating_add(problem.buffer(other).bytes);
         (is_neighbour && from_byte < offset).then_some(Blocker { buffer: Some(other), from_byte, to_byte, steps })
     };
-    problem.ids().filter_map(blocker).collect()
+    others.into_iter().filter_map(blocker).collect()
 }
 
 /// Blockers in groups whose bytes touch or overlap; sorted by first byte.

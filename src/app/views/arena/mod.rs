@@ -1,6 +1,7 @@
 //! The Arena view: the Gantt chart of memory, steps on x and bytes (or slots) on y.
 
 mod paint;
+mod pools;
 
 use std::sync::Arc;
 
@@ -129,7 +130,11 @@ fn facts(ctx: &ViewCtx<'_>) -> String {
         return format!("before · {what} · {}", text::bytes(planned.model.before_bytes));
     }
     let slots = planned.plan.n_slots().map_or_else(String::new, |n| format!(" · {}", text::counted(n as u64, "slot", "slots")));
-    format!("after · {} · {}{slots}", planned.plan.strategy, text::bytes(planned.plan.arena_bytes))
+    let pools = match planned.model.lanes.lanes().len() {
+        0 => String::new(),
+        n => format!(" in {}", text::counted(n as u64, "pool", "pools")),
+    };
+    format!("after · {} · {}{pools}{slots}", planned.plan.strategy, text::bytes(planned.plan.arena_bytes))
 }
 
 fn lane_switch(ui: &mut Ui, ctx: &ViewCtx<'_>) {

@@ -3,20 +3,23 @@
 use std::ops::ControlFlow;
 
 use arenascope_planner::check::Violation;
+use arenascope_planner::ids::BufferId;
 use arenascope_planner::lifetimes::Lifetime;
 use egui::{Align2, Color32, Mesh, Rect, Shape, Stroke, Ui, pos2, vec2};
 
-use super::{Hidden, LANE, Scene};
+use super::{Hidden, LANE, Scene, pools};
 use crate::axis::Scale;
 use crate::ctx::ViewCtx;
-use crate::draw::{Detail, Pixels, RectBatch, dashed_line, hole, over_capacity, pattern, tag, violation};
+use crate::draw::{Detail, Pixels, RectBatch, could_be_lower, dashed_line, ghost, hole, over_capacity, pattern, tag, violation};
+use crate::lanes::Lane;
 use crate::model::BeforeKind;
 use crate::rects::ChartRect;
-use crate::selection::Highlight;
+use crate::selection::{Highlight, Item};
 use crate::text;
 use crate::theme::{Pattern, stroke};
 use crate::views::chart::{Chart, step_value, to_whole};
 use crate::views::lifetimes::{MAX_MARKS, mark, shows_mark};
+use crate::views::strategies::Move;
 
 /// Most rectangles drawn one by one; of more, the longest.
 const MAX_RECTS: usize = 50_000;
@@ -32,6 +35,9 @@ const LABEL_FROM: egui::Vec2 = vec2(24.0, 12.0);
 /// Height from which the size stands below the name, and the offset below that.
 const SIZE_FROM: f32 = 34.0;
 const OFFSET_FROM: f32 = 48.0;
+/// Smallest rectangle that is marked if it could be lower, and most marks with a triangle.
+const LOWER_FROM: egui::Vec2 = vec2(3.0, 5.0);
+const MAX_LOWER: usize = 400;
 /// Smallest rectangle that shows its second channel.
 const PATTERN_FROM: egui::Vec2 = vec2(24.0, 14.0);
 
@@ -51,15 +57,23 @@ pub(super) fn scene(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>
     let steps = chart.visible_steps();
     let (low, high) = (to_whole(scene.y.range().start.floor()), to_whole(scene.y.range().end.ceil()));
     let n_visible = scene.index.count(steps, low, high, MAX_RECTS);
-    let (drawn, mut hidden) = rectangles(ctx, chart, scene, (steps, low, high), n_visible);
+    let (drawn, lower, mut hidden) = rectangles(ctx, chart, scene, (steps, low, high), n_visible);
+    lower_marks(ctx, chart, &lower);
     labels(ctx, chart, scene, &drawn);
+    if !scene.is_lanes && !scene.is_before {
+        ghosts(ctx, chart, scene);
+    }
     for drawn in drawn.iter().filter(|drawn| shows_mark(drawn.rect, drawn.highlight)).take(MAX_MARKS) {
         mark(&chart.painter, ctx, drawn.rect, drawn.highlight);
     }
     if !scene.is_lanes && !scene.is_before {
         beyond_capacity(ctx, chart, &scene.y);
         faults(ctx, chart, &scene.y);
-        limits(ctx, chart, &scene.y);
+        if ctx.planned.model.lanes.lanes().is_empty() {
+            limits(ctx, chart, &scene.y);
+        } else {
+            pools::limits(ctx, chart, &scene.y);
+        }
     }
     if n_visible >= MAX_RECTS {
         hidden.n_left_out = scene.index.rects().len().saturating_sub(MAX_RECTS) as u64;
@@ -81,12 +95,12 @@ fn rectangles(
     scene: &Scene<'_>,
     (steps, low, high): (Lifetime, u64, u64),
     n_visible: usize,
-) -> (Vec<Drawn>, Hidden) {
+) -> (Vec<Drawn>, Vec<Rect>, Hidden) {
     let t = ctx.tokens;
     let detail = Detail::for_count(n_visible);
     let mut batch = RectBatch::new(&chart.painter, t, detail);
     batch.reserve(n_visible);
-    let mut drawn = Vec::new();
+    let (mut drawn, mut lower) = (Vec::new(), Vec::new());
     let mut hidden = Hidden::default();
     let pixel = Pixels::of(&chart.painter).one();
     let mut n = 0;
@@ -103,6 +117,9 @@ fn rectangles(
         if detail == Detail::Full && pattern_of != Pattern::Plain && rect.width() >= PATTERN_FROM.x && rect.height() >= PATTERN_FROM.y {
             pattern(batch.mesh_mut(), t, rect, fill, pattern_of);
         }
+        if rect.width() >= LOWER_FROM.x && rect.height() >= LOWER_FROM.y && of.buffer.is_some_and(|buffer| could_be_lower_here(ctx, scene, buffer)) {
+            lower.push(rect);
+        }
         if shows_mark(rect, highlight) || (detail == Detail::Full && rect.width() >= LABEL_FROM.x && rect.height() >= LABEL_FROM.y) {
             drawn.push(Drawn { rect, of: *of, fill, highlight });
         }
@@ -110,7 +127,43 @@ fn rectangles(
         if n < MAX_RECTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     batch.paint(&chart.painter);
-    (drawn, hidden)
+    (drawn, lower, hidden)
+}
+
+/// Whether a buffer could be lower in the picture that is drawn; lanes of slots are no offsets.
+fn could_be_lower_here(ctx: &ViewCtx<'_>, scene: &Scene<'_>, buffer: BufferId) -> bool {
+    let Some(insight) = ctx.planned.insight().filter(|_| !scene.is_lanes) else { return false };
+    let lower = if scene.is_before { insight.before.as_ref() } else { Some(&insight.lower) };
+    lower.is_some_and(|lower| lower.of(buffer).is_some())
+}
+
+/// Marks what could be lower: a foot and a triangle, or of many the foot alone.
+fn lower_marks(ctx: &ViewCtx<'_>, chart: &Chart, rects: &[Rect]) {
+    if rects.len() <= MAX_LOWER {
+        rects.iter().for_each(|&rect| could_be_lower(&chart.painter, ctx.tokens, rect));
+        return;
+    }
+    let mut mesh = Mesh::default();
+    for rect in rects {
+        mesh.add_colored_rect(rect.with_min_y(rect.bottom() - 2.0), ctx.tokens.warn);
+    }
+    chart.painter.add(Shape::mesh(mesh));
+}
+
+/// Where the selected and the hovered buffer are in the plan that this one is compared with.
+fn ghosts(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) {
+    let Some(difference) = ctx.difference else { return };
+    let hovered = match ctx.selection.hovered() {
+        Some(Item::Buffer(buffer)) => Some(buffer),
+        _ => None,
+    };
+    let selected = ctx.selection.selected_buffer().filter(|&buffer| hovered != Some(buffer));
+    for buffer in hovered.into_iter().chain(selected).filter(|&buffer| difference.move_of(buffer) != Move::Same) {
+        let (Some((pool, offset)), Some(lifetime)) = (difference.place_of(buffer), ctx.planned.lifetime(buffer)) else { continue };
+        let low = ctx.planned.model.lanes.place(pool, offset);
+        let rect = pixel_rect(chart, &scene.y, lifetime, low, low + ctx.planned.prepared.problem.buffer(buffer).bytes);
+        ghost(&chart.painter, ctx.tokens, rect, ctx.tokens.select);
+    }
 }
 
 fn labels(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, drawn: &[Drawn]) {
@@ -148,7 +201,8 @@ fn label(ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>, drawn: &Drawn) {
     if size.size().x <= room {
         painter.galley(pos2(visible.left() + 5.0, top + 14.0), size, ink);
     }
-    let hex = painter.layout_no_wrap(text::hex(drawn.of.low), t.mono_tick(), ink);
+    let offset = drawn.of.buffer.filter(|_| !scene.is_before).map_or(drawn.of.low, |buffer| ctx.planned.plan.offset(buffer));
+    let hex = painter.layout_no_wrap(text::hex(offset), t.mono_tick(), ink);
     if visible.height() >= OFFSET_FROM && hex.size().x <= room && !scene.is_lanes && visible.width() >= 100.0 {
         painter.galley(pos2(visible.left() + 5.0, top + 28.0), hex, ink);
     }
@@ -198,6 +252,9 @@ fn byte_grid(ui: &Ui, ctx: &ViewCtx<'_>, chart: &Chart, scene: &Scene<'_>) {
         }
         return;
     }
+    if !scene.is_before && !ctx.planned.model.lanes.lanes().is_empty() {
+        return pools::grid(ui, ctx, chart, &scene.y);
+    }
     let range = scene.y.range();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a plot is a few thousand points high")]
     let most = (chart.plot.height() / 28.0).clamp(2.0, 24.0) as usize;
@@ -213,10 +270,11 @@ fn faults(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     let steps = chart.visible_steps();
     let mut shared: Vec<Rect> = Vec::new();
     for fault in ctx.planned.report.violations.iter().take(MAX_FAULTS) {
-        let Violation::Overlap { from_step, to_step, from_byte, to_byte, .. } = *fault else { continue };
+        let Violation::Overlap { a, from_step, to_step, from_byte, to_byte, .. } = *fault else { continue };
+        let place = |byte: u64| ctx.planned.model.lanes.place(ctx.planned.plan.pool(a), byte);
         let life = Lifetime { start: from_step, end: to_step };
         if life.overlaps(steps) {
-            shared.push(pixel_rect(chart, y, life, from_byte, to_byte));
+            shared.push(pixel_rect(chart, y, life, place(from_byte), place(to_byte)));
             let (left, right) = (chart.x.pixel(step_value(from_step)), chart.x.pixel(step_value(to_step)));
             chart.painter.rect_filled(Rect::from_x_y_ranges(left..=right, chart.plot.bottom() - 3.0..=chart.plot.bottom()), 0.0, ctx.tokens.err);
         }
@@ -262,13 +320,20 @@ fn limits(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
     }
 }
 
-/// The parts of buffers that lie above the capacity.
+/// The parts of buffers that lie above the capacity, or above that of their pool.
 fn beyond_capacity(ctx: &ViewCtx<'_>, chart: &Chart, y: &Scale) {
-    let Some(capacity) = ctx.planned.summary.capacity_bytes.filter(|&capacity| capacity < ctx.planned.plan.arena_bytes) else { return };
-    let mut n = 0;
-    ctx.planned.model.after.visit(chart.visible_steps(), capacity, u64::MAX, |of| {
-        over_capacity(&chart.painter, ctx.tokens, pixel_rect(chart, y, of.lifetime, of.low.max(capacity), of.high).intersect(chart.plot));
-        n += 1;
-        if n < MAX_FAULTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
+    let lanes = ctx.planned.model.lanes.lanes();
+    let above = ctx.planned.summary.capacity_bytes.filter(|&capacity| lanes.is_empty() && capacity < ctx.planned.plan.arena_bytes);
+    let in_pool = |lane: &Lane| {
+        let capacity = lane.pool.capacity_bytes.filter(|&capacity| capacity < lane.pool.arena_bytes);
+        capacity.map(|capacity| (lane.begin + capacity, lane.end))
+    };
+    for (from, to) in above.map(|capacity| (capacity, u64::MAX)).into_iter().chain(lanes.iter().filter_map(in_pool)) {
+        let mut n = 0;
+        ctx.planned.model.after.visit(chart.visible_steps(), from, to, |of| {
+            over_capacity(&chart.painter, ctx.tokens, pixel_rect(chart, y, of.lifetime, of.low.max(from), of.high).intersect(chart.plot));
+            n += 1;
+            if n < MAX_FAULTS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
 }

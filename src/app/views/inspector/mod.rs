@@ -7,12 +7,14 @@ mod looks;
 mod neighbours;
 mod of_buffer;
 mod of_others;
+mod of_peak;
 mod of_plan;
 mod paint;
 #[cfg(test)]
-pub(in crate::views) mod sample_plans;
+pub(crate) mod sample_plans;
 mod sheet;
 mod tooltip;
+mod why;
 
 use std::sync::Arc;
 
@@ -27,6 +29,7 @@ use crate::session::Planned;
 use crate::text;
 use crate::views::Pane;
 use crate::views::header::header_ui;
+use crate::views::strategies::Difference;
 use sheet::Sheet;
 
 /// State of the view.
@@ -40,6 +43,9 @@ pub struct InspectorState {
 struct Known {
     planned: Arc<Planned>,
     item: Option<Item>,
+    /// Whether what its numbers mean had been worked out, and what the plan was compared with.
+    is_explained: bool,
+    difference: Option<Arc<Difference>>,
     sheet: Sheet,
 }
 
@@ -48,8 +54,21 @@ impl InspectorState {
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
         let item = ctx.selection.selected().filter(|&item| ctx.planned.has(item));
         header_ui(ui, ctx, Pane::Inspector, &facts(item), |_| ());
-        let known = self.known.take().filter(|known| known.item == item && Arc::ptr_eq(&known.planned, ctx.planned));
-        let known = known.unwrap_or_else(|| Known { planned: Arc::clone(ctx.planned), item, sheet: make(ctx.planned, item) });
+        let is_explained = ctx.planned.insight().is_some();
+        let is_same_difference = |known: &Option<Arc<Difference>>| known.as_ref().map(Arc::as_ptr) == ctx.difference.map(Arc::as_ptr);
+        let is_current = |known: &Known| {
+            known.item == item
+                && Arc::ptr_eq(&known.planned, ctx.planned)
+                && known.is_explained == is_explained
+                && is_same_difference(&known.difference)
+        };
+        let known = self.known.take().filter(is_current).unwrap_or_else(|| Known {
+            planned: Arc::clone(ctx.planned),
+            item,
+            is_explained,
+            difference: ctx.difference.cloned(),
+            sheet: make(ctx.planned, ctx.difference.map(|difference| &**difference), item),
+        });
         let sheet = &self.known.insert(known).sheet;
         ScrollArea::vertical().id_salt(("inspector", item)).auto_shrink(false).show(ui, |ui| {
             egui::Frame::new().inner_margin(Margin { left: 14, right: 14, top: 6, bottom: 0 }).show(ui, |ui| paint::sheet(ui, ctx, sheet));
@@ -68,10 +87,10 @@ fn facts(item: Option<Item>) -> String {
     }
 }
 
-fn make(planned: &Planned, item: Option<Item>) -> Sheet {
+fn make(planned: &Planned, difference: Option<&Difference>, item: Option<Item>) -> Sheet {
     match item {
         None => of_plan::sheet(planned),
-        Some(Item::Buffer(buffer)) => of_buffer::sheet(planned, buffer),
+        Some(Item::Buffer(buffer)) => of_buffer::sheet(planned, difference, buffer),
         Some(Item::Tensor(tensor)) => of_others::tensor(planned, tensor),
         Some(Item::Op(op)) => of_others::op(planned, op),
         Some(Item::Step(step)) => of_others::step(planned, step),

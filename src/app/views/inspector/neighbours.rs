@@ -1,15 +1,16 @@
 //! Who stands next to a buffer in the arena, and who has its bytes before and after it.
 //!
-//! Problem: of all buffers below (or above, before, after) one, which ones can be seen from it?
+//! Problem: of all buffers above (or before, after) one, which ones can be seen from it? What is below is explained by
+//! [`super::why`].
 //! Method: sort the candidates by how near they are and keep what is covered of the looked-at side, a set of
 //! intervals; a candidate is a neighbour if some of its part is not covered yet.
 //! Guarantee: exact; every step (or byte) of the side is shown with its nearest candidate.
 //! Time O(k log k + k × pieces) for k candidates; ends as soon as the whole side is covered. Space O(k).
 //!
 //! ```text
-//! bytes |  [  X  ]      below X: B over steps 0 to 2, then A over step 3;
-//!       |  BBB          A is hidden behind B elsewhere
-//!       | AAAAAA
+//! bytes | AAAAAA
+//!       |  BBB          above X: B over steps 0 to 2, then A over step 3;
+//!       |  [  X  ]      A is hidden behind B elsewhere
 //! ```
 
 use std::cmp::Reverse;
@@ -23,8 +24,6 @@ use crate::session::Planned;
 /// The neighbours of a buffer in the arena.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Neighbours {
-    /// Directly below while it lives, the nearest first, with the free bytes between.
-    pub(super) below: Vec<(BufferId, u64)>,
     /// Directly above while it lives, the nearest first, with the free bytes between.
     pub(super) above: Vec<(BufferId, u64)>,
     /// Who had some of its bytes last, the latest first, with the idle steps between.
@@ -46,13 +45,12 @@ pub(super) fn neighbours(planned: &Planned, buffer: BufferId) -> Neighbours {
     let Some(own) = rects.get(buffer.index()) else { return Neighbours::default() };
     let bytes = Lifetime { start: own.low, end: own.high };
     let steps = own.lifetime;
-    let (mut below, mut above, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    planned.model.after.visit(steps, 0, u64::MAX, |rect| {
+    let (mut above, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    planned.model.after.visit(steps, bytes.end, u64::MAX, |rect| {
         let covers = Lifetime { start: rect.lifetime.start.max(steps.start), end: rect.lifetime.end.min(steps.end) };
-        if let Some(buffer) = rect.buffer.filter(|&other| other != buffer) {
-            if rect.high <= bytes.start {
-                below.push(Candidate { buffer, distance: bytes.start - rect.high, covers });
-            } else if rect.low >= bytes.end {
+        let is_near = |&other: &BufferId| other != buffer && planned.plan.pool(other) == planned.plan.pool(buffer);
+        if let Some(buffer) = rect.buffer.filter(is_near) {
+            if rect.low >= bytes.end {
                 above.push(Candidate { buffer, distance: rect.low - bytes.end, covers });
             }
         }
@@ -69,7 +67,7 @@ pub(super) fn neighbours(planned: &Planned, buffer: BufferId) -> Neighbours {
         }
         ControlFlow::Continue(())
     });
-    Neighbours { below: visible(below, steps), above: visible(above, steps), before: visible(before, bytes), after: visible(after, bytes) }
+    Neighbours { above: visible(above, steps), before: visible(before, bytes), after: visible(after, bytes) }
 }
 
 /// The candidates that can be seen from a side.
@@ -126,14 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn sees_the_nearest_below_and_above_at_every_step() {
+    fn sees_the_nearest_above_at_every_step() {
         // 0 and 1 lie at the bottom one after the other, 2 on both of them, 3 on top.
         let planned = bare_with(&[(128, 0, 3), (64, 3, 6), (64, 0, 6), (64, 1, 2)], "first-fit");
         assert_eq!(planned.plan.offsets, [0, 0, 128, 192]);
-        let of_middle = neighbours(&planned, BufferId(2));
-        assert_eq!(of_middle.below, [(BufferId(0), 0), (BufferId(1), 64)]);
-        assert_eq!(of_middle.above, [(BufferId(3), 0)]);
-        assert_eq!(ids(&neighbours(&planned, BufferId(3)).below), [2]);
+        assert_eq!(neighbours(&planned, BufferId(2)).above, [(BufferId(3), 0)]);
+        assert_eq!(ids(&neighbours(&planned, BufferId(0)).above), [2]);
+        assert_eq!(neighbours(&planned, BufferId(1)).above, [(BufferId(2), 64)]);
     }
 
     #[test]

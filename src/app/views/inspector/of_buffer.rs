@@ -8,10 +8,12 @@ use arenascope_planner::prepare::GraphContext;
 
 use super::neighbours::neighbours;
 use super::sheet::{Block, Head, Piece, Row, Sheet, both_sizes, own_name, plain, strong, to_buffer, to_op, to_slot, to_step};
+use super::why::why;
 use crate::selection::Item;
 use crate::session::Planned;
 use crate::text;
 use crate::views::interference::live_during;
+use crate::views::strategies::{Difference, Move};
 
 /// Most links in a line.
 const MAX_LINKS: usize = 6;
@@ -20,7 +22,7 @@ const MAX_ROWS: usize = 8;
 /// Most tensors of a group.
 const MAX_TENSORS: usize = 20;
 
-pub(super) fn sheet(planned: &Planned, id: BufferId) -> Sheet {
+pub(super) fn sheet(planned: &Planned, difference: Option<&Difference>, id: BufferId) -> Sheet {
     let mut sheet = Sheet::default();
     let prepared = &planned.prepared;
     let name = prepared.buffer_name(id);
@@ -33,7 +35,11 @@ pub(super) fn sheet(planned: &Planned, id: BufferId) -> Sheet {
         full: if name == short { String::new() } else { name.to_owned() },
     }));
     size_and_place(&mut sheet, planned, id);
+    if let Some(difference) = difference {
+        other_place(&mut sheet, planned, difference, id);
+    }
     overlaps(&mut sheet, planned, id);
+    why(&mut sheet, planned, id);
     sheet.push(Block::ZoomButton);
     made_and_read(&mut sheet, planned, id);
     group(&mut sheet, planned, id);
@@ -59,13 +65,34 @@ fn size_and_place(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
     sheet.fact("Offset", vec![strong(text::bytes(offset)), Piece::Mono(hex.clone()), Piece::Copy { text: hex, name: "Copy the offset" }]);
     let end = offset.saturating_add(buffer.bytes);
     let mut ends = vec![strong(text::bytes(end))];
-    if end == planned.plan.arena_bytes {
-        ends.push(plain("= top of the arena"));
+    let pool = planned.model.lanes.of(planned.plan.pool(id)).map(|lane| &lane.pool);
+    if end == pool.map_or(planned.plan.arena_bytes, |pool| pool.arena_bytes) {
+        ends.push(plain(format!("= top of {}", pool.map_or("the arena", |pool| pool.name.as_str()))));
     }
     sheet.fact("Ends at", ends);
+    if let Some(pool) = pool {
+        sheet.fact("Pool", vec![strong(pool.name.clone())]);
+    }
     let slot = planned.plan.slot(id).map_or_else(|| vec![strong(text::NONE), plain("an offset plan has no slots")], |slot| vec![to_slot(slot)]);
     sheet.fact("Slot", slot);
     sheet.fact("Conflicts", conflicts(planned, id));
+}
+
+/// Where it is in the plan that this one is compared with.
+fn other_place(sheet: &mut Sheet, planned: &Planned, difference: &Difference, id: BufferId) {
+    let name = difference.against.name(planned);
+    let Some((_, old)) = difference.place_of(id) else {
+        sheet.fact("Compared", vec![strong(text::NONE), plain(format!("not in the plan of {name}"))]);
+        return;
+    };
+    let now = planned.plan.offset(id);
+    let moved = match difference.move_of(id) {
+        Move::Same => "the same place".to_owned(),
+        Move::Other => "now in another pool".to_owned(),
+        Move::Down => format!("now {} lower", text::bytes(old - now)),
+        Move::Up => format!("now {} higher", text::bytes(now - old)),
+    };
+    sheet.fact("Compared", vec![strong(text::bytes(old)), plain(format!("with {name}, {moved}"))]);
 }
 
 /// The type and the dimensions of a tensor.
@@ -215,19 +242,14 @@ fn around(sheet: &mut Sheet, planned: &Planned, id: BufferId) {
         let (start, end) = (life.start.max(buffer.lifetime.start), life.end.min(buffer.lifetime.end));
         if end - start == 1 { format!("at step {start}") } else { format!("at steps {start}–{}", end - 1) }
     };
-    sheet.heading("Next to it in the arena", "while it lives");
-    if near.below.is_empty() && near.above.is_empty() {
-        sheet.push(Block::Note("nothing above or below".to_owned()));
+    sheet.heading("On top of it", "while it lives");
+    if near.above.is_empty() {
+        sheet.push(Block::Note("nothing above it".to_owned()));
     }
     sheet.rows(
         near.above.len(),
         MAX_ROWS,
         near.above.iter().map(|near| row(near, &format!("touches {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "above")),
-    );
-    sheet.rows(
-        near.below.len(),
-        MAX_ROWS,
-        near.below.iter().map(|near| row(near, &format!("blocks {}", shared(near.0)), format!("{} free between", text::bytes(near.1)), "below")),
     );
     sheet.heading("Its bytes at other times", "");
     if near.before.is_empty() && near.after.is_empty() {
@@ -246,7 +268,7 @@ mod tests {
     #[test]
     fn tells_how_in_place_tensors_joined() {
         let planned = sample("article_three_tensors.json");
-        let words = sheet(&planned, BufferId(0)).words();
+        let words = sheet(&planned, None, BufferId(0)).words();
         assert!(words.contains("3 steps, with relu in place") || words.contains("4 steps, with relu in place"), "{words}");
         assert!(words.contains("## Tensors in it 2"), "{words}");
         assert!(words.contains("C | relu, in place | step 2"), "{words}");
@@ -256,11 +278,11 @@ mod tests {
     #[test]
     fn counts_conflicts_and_names_the_largest() {
         let planned = bare_with(&[(64, 0, 9), (128, 0, 2), (256, 1, 3), (64, 20, 21)], "first-fit");
-        let words = sheet(&planned, BufferId(0)).words();
+        let words = sheet(&planned, None, BufferId(0)).words();
         assert!(words.contains("Conflicts: 2 #2 #1"), "{words}");
-        assert!(words.contains("## Next to it in the arena"), "{words}");
-        let alone = sheet(&planned, BufferId(3)).words();
-        assert!(alone.contains("Conflicts: 0") && alone.contains("nothing above or below"), "{alone}");
+        assert!(words.contains("## Why is it here?") && words.contains("## On top of it"), "{words}");
+        let alone = sheet(&planned, None, BufferId(3)).words();
+        assert!(alone.contains("Conflicts: 0") && alone.contains("nothing above it") && alone.contains("at the bottom"), "{alone}");
     }
 
     #[test]
@@ -268,14 +290,14 @@ mod tests {
         let planned = sample_with("article_three_tensors.json", "article-printed");
         assert!(!planned.report.is_valid());
         for id in [BufferId(0), BufferId(1)] {
-            assert!(sheet(&planned, id).blocks.iter().any(|block| matches!(block, Block::Fault(_))));
+            assert!(sheet(&planned, None, id).blocks.iter().any(|block| matches!(block, Block::Fault(_))));
         }
     }
 
     #[test]
     fn rounded_sizes_are_said() {
         let planned = bare_with(&[(65, 0, 1)], "first-fit");
-        let words = sheet(&planned, BufferId(0)).words();
+        let words = sheet(&planned, None, BufferId(0)).words();
         assert!(words.contains("65 B") && words.contains("rounded to 128 B") && words.contains("= top of the arena"), "{words}");
     }
 }

@@ -9,6 +9,7 @@ use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::prepare::GraphContext;
 
 use super::of_buffer::{last_scope, links_to_ops, scope_of, shape, writer};
+use super::of_peak::savings;
 use super::sheet::{Block, Head, Piece, Row, Sheet, both_sizes, own_name, plain, strong, to_buffer, to_op, to_step};
 use crate::selection::Item;
 use crate::session::Planned;
@@ -78,6 +79,9 @@ pub(super) fn step(planned: &Planned, step: u64) -> Sheet {
     let freed: Vec<BufferId> = live.iter().copied().filter(|&id| problem.buffer(id).lifetime.end == step + 1).collect();
     sheet.fact("Born here", links(&born));
     sheet.fact("Freed after it", links(&freed));
+    if step == planned.summary.peak_step {
+        savings(&mut sheet, planned);
+    }
     sheet.heading("Live", text::counted(live.len() as u64, "buffer", "buffers"));
     if live.is_empty() {
         sheet.push(Block::Note("no buffer is live at this step".to_owned()));

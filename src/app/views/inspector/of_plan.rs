@@ -2,7 +2,10 @@
 
 use std::cmp::Reverse;
 
+use arenascope_planner::parallel::Parallel;
+
 use super::of_others::buffer_row;
+use super::of_peak::savings;
 use super::sheet::{Block, Head, Piece, Sheet, both_sizes, plain, strong, to_step};
 use crate::session::Planned;
 use crate::text;
@@ -27,6 +30,7 @@ pub(super) fn sheet(planned: &Planned) -> Sheet {
     totals(&mut sheet, planned);
     strategy(&mut sheet, planned);
     forcing(&mut sheet, planned);
+    savings(&mut sheet, planned);
     let warnings = &planned.prepared.warnings;
     if !warnings.is_empty() {
         sheet.heading("Warnings", text::count(warnings.len() as u64));
@@ -72,6 +76,12 @@ fn totals(sheet: &mut Sheet, planned: &Planned) {
     if let Some(observed) = summary.observed_bytes {
         sheet.fact("In the file", both_sizes(observed));
     }
+    for pool in &summary.pools {
+        let of = pool.capacity_bytes.map_or_else(|| "no limit".to_owned(), |capacity| format!("of {}", text::bytes(capacity)));
+        let buffers = text::counted(pool.buffers, "buffer", "buffers");
+        let verdict = if pool.fits() { plain(buffers) } else { Piece::Bad("does not fit".to_owned()) };
+        sheet.fact("Pool", vec![strong(pool.name.clone()), strong(text::bytes(pool.arena_bytes)), plain(of), verdict]);
+    }
     if let Some(capacity) = summary.capacity_bytes {
         let verdict = if summary.fits_capacity {
             Piece::Good("fits".to_owned())
@@ -94,6 +104,7 @@ fn strategy(sheet: &mut Sheet, planned: &Planned) {
     }
     name.push(plain(text::time(planned.plan_seconds)));
     sheet.fact("Strategy", name);
+    order(sheet, planned);
     if let Some(slots) = planned.summary.slots {
         sheet
             .fact("Slots", vec![strong(text::count(slots)), plain(format!("largest clique {}", text::count(planned.model.largest_clique.0 as u64)))]);
@@ -104,9 +115,67 @@ fn strategy(sheet: &mut Sheet, planned: &Planned) {
         (true, false) => Piece::Good("valid".to_owned()),
     };
     sheet.fact("Checks", vec![verdict]);
+    could_be_lower(sheet, planned);
+    added_order(sheet, planned);
     if let Some(note) = &planned.plan.note {
         sheet.push(Block::Text(note.clone()));
     }
+}
+
+/// The order of the ops and which of them may run side by side.
+fn order(sheet: &mut Sheet, planned: &Planned) {
+    let Some(used) = planned.prepared.order else { return };
+    let mut pieces = vec![strong(used.method.map_or("that of the plan", |method| method.name()))];
+    if used.is_lowest {
+        pieces.push(Piece::Good("no order has a lower peak".to_owned()));
+    } else if used.method.is_some_and(|method| method != planned.options.prepare.order) {
+        pieces.push(Piece::Warn(format!("in place of {}", planned.options.prepare.order.name())));
+    }
+    sheet.fact("Order", pieces);
+    let side_by_side = match planned.options.prepare.parallel {
+        Parallel::Off => return,
+        Parallel::Ancestors => "all that the graph does not order".to_owned(),
+        Parallel::Paths(paths) => format!("{paths} longest paths"),
+    };
+    sheet.fact("Side by side", vec![strong(side_by_side)]);
+}
+
+/// How many buffers could be lower, in this plan and in that of the file.
+fn could_be_lower(sheet: &mut Sheet, planned: &Planned) {
+    let Some(insight) = planned.insight() else {
+        sheet.fact("Could be lower", vec![plain("being worked out")]);
+        return;
+    };
+    let of = format!("of {}", text::counted(insight.lower.n_buffers(), "buffer", "buffers"));
+    let n = match insight.lower.n {
+        0 => Piece::Good("none".to_owned()),
+        n => Piece::Filter { text: text::count(n), filter: "is:lower" },
+    };
+    sheet.fact("Could be lower", vec![n, plain(of), plain("if nothing else moved")]);
+    if let Some((n, of)) = insight.observed {
+        let tool = planned.prepared.workload.observed.as_ref().map_or("the file", |plan| plan.tool.as_str());
+        let n = if n == 0 { Piece::Good("none".to_owned()) } else { Piece::Warn(text::count(n)) };
+        sheet.fact("In the file", vec![n, plain(format!("of {} as {tool} placed them could be lower", text::counted(of, "buffer", "buffers")))]);
+    }
+}
+
+/// The order that the plan adds to the graph.
+fn added_order(sheet: &mut Sheet, planned: &Planned) {
+    let Some(added) = planned.insight().and_then(|insight| insight.added.as_ref()) else { return };
+    let n = added.edges.len() as u64;
+    let about = if added.is_exact { "" } else { "at most " };
+    let pairs = match n {
+        0 => vec![Piece::Good("none".to_owned()), plain("no op waits for another's bytes")],
+        n => vec![strong(format!("{about}{}", text::counted(n, "pair of ops", "pairs of ops"))), plain("must wait for each other's bytes")],
+    };
+    sheet.fact("Added order", pairs);
+    let chain = |ops: u64| text::count(ops);
+    let longest = if added.chain_ops == added.chain_ops_with {
+        vec![strong(text::counted(added.chain_ops, "op", "ops")), plain("with and without it")]
+    } else {
+        vec![strong(format!("{} → {} ops", chain(added.chain_ops), chain(added.chain_ops_with))), plain("without and with it")]
+    };
+    sheet.fact("Longest chain", longest);
 }
 
 fn forcing(sheet: &mut Sheet, planned: &Planned) {
@@ -143,6 +212,9 @@ fn faults(sheet: &mut Sheet, planned: &Planned) {
 mod tests {
     use super::super::sample_plans::{bare_with, sample, sample_with};
     use super::*;
+    use crate::insight::Insight;
+    use arenascope_planner::control::Control;
+    use std::sync::Arc;
 
     #[test]
     fn shows_the_totals_of_the_summary() {
@@ -151,6 +223,20 @@ mod tests {
         assert!(words.contains("Arena: 12.0 MiB") && words.contains("Saving: 25.0 %"), "{words}");
         assert!(words.contains("Gap: 0.0 %") && words.contains("Checks: valid, proved optimal"), "{words}");
         assert!(words.contains("Three tensors, and why"), "{words}");
+    }
+
+    #[test]
+    fn says_what_was_worked_out_about_the_plan() {
+        let planned = sample_with("parallel_branches.json", "naive");
+        assert!(sheet(&planned).words().contains("Could be lower: being worked out"));
+        let insight = Insight::new(&planned, &Control::unattended()).expect("not stopped");
+        let (n, edges) = (insight.lower.n, insight.added.as_ref().map(|added| added.edges.len()));
+        planned.insight.set(Arc::new(insight)).expect("set once");
+        let words = sheet(&planned).words();
+        assert!(n > 0 && words.contains(&format!("Could be lower: {n} of ")), "{words}");
+        assert_eq!(edges, Some(0), "without sharing nobody waits");
+        assert!(words.contains("Added order: none") && words.contains("Order: file"), "{words}");
+        assert!(words.contains("## What would lower the peak"), "{words}");
     }
 
     #[test]

@@ -47,6 +47,9 @@ fn draw(ui: &mut Ui, ctx: &ViewCtx<'_>, block: &Block) {
         Block::Text(text) => paragraph(ui, RichText::new(text).font(t.body()).color(t.text2)),
         Block::Note(text) => paragraph(ui, RichText::new(text).font(t.body()).color(t.text3)),
         Block::Fault(text) => paragraph(ui, RichText::new(text).font(t.body()).color(t.err)),
+        Block::Warning(text) => paragraph(ui, RichText::new(text).font(t.body_medium()).color(t.warn)),
+        Block::Good(text) => paragraph(ui, RichText::new(text).font(t.body()).color(t.ok)),
+        Block::Order { order, saved_bytes } => order_button(ui, ctx, *order, *saved_bytes),
         Block::Bar(parts) => bar(ui, ctx, parts),
         Block::ZoomButton => {
             ui.add_space(4.0);
@@ -56,6 +59,21 @@ fn draw(ui: &mut Ui, ctx: &ViewCtx<'_>, block: &Block) {
             ui.add_space(4.0);
         }
     }
+}
+
+/// An order that lowers the peak, and the button that plans with it.
+fn order_button(ui: &mut Ui, ctx: &ViewCtx<'_>, order: arenascope_planner::order::Order, saved_bytes: u64) {
+    let t = ctx.tokens;
+    ui.horizontal(|ui| {
+        ui.add_space(6.0);
+        if small_button(ui, t, Some(Icon::SORT_ASCENDING), &format!("Run in order {}", order.name())).on_hover_text(order.summary()).clicked() {
+            ctx.send(Command::SetOrder(order));
+        }
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.add(Label::new(RichText::new(text::change_bytes(saved_bytes, 0)).font(t.body()).color(t.text3)).selectable(false));
+        });
+    });
+    ui.add_space(2.0);
 }
 
 fn paragraph(ui: &mut Ui, text: RichText) {
@@ -179,6 +197,16 @@ fn piece(ui: &mut Ui, ctx: &ViewCtx<'_>, piece: &Piece) {
         Piece::Link(text, item) => {
             let response = ui.add(egui::Link::new(RichText::new(text).font(t.body_medium())));
             follow(ctx, &response, *item);
+        }
+        Piece::Filter { text, filter } => {
+            let response = ui.add(egui::Link::new(RichText::new(text).font(t.body_medium()))).on_hover_text("Show them in the table");
+            if response.clicked() {
+                if ctx.maximised.is_some() {
+                    ctx.send(Command::Maximise(None));
+                }
+                ctx.send(Command::ShowFoot(crate::views::Pane::Table));
+                ctx.send(Command::SetFilter((*filter).to_owned()));
+            }
         }
         Piece::Copy { text, name } => {
             if copy_button(ui, t, name).clicked() {

@@ -4,6 +4,7 @@
 
 use arenascope_planner::graph::Role;
 use arenascope_planner::ids::{BufferId, OpId, SlotId};
+use arenascope_planner::order::Order;
 
 use crate::selection::Item;
 use crate::session::Planned;
@@ -19,6 +20,13 @@ pub(super) enum Piece {
     Mono(String),
     /// A place to go to.
     Link(String, Item),
+    /// A filter of the table.
+    Filter {
+        /// What there is to say.
+        text: String,
+        /// What the table is filtered by.
+        filter: &'static str,
+    },
     /// A button that copies a text; what it copies, for the tooltip.
     Copy {
         /// The text.
@@ -85,6 +93,17 @@ pub(super) enum Block {
     Note(String),
     /// A line in red.
     Fault(String),
+    /// A line in yellow: something that could be better.
+    Warning(String),
+    /// A line in green.
+    Good(String),
+    /// An order of the ops that would lower the peak, with a button that uses it.
+    Order {
+        /// The order.
+        order: Order,
+        /// By how much the peak falls.
+        saved_bytes: u64,
+    },
     /// Bytes side by side; what was left out comes last without a buffer.
     Bar(Vec<(Option<BufferId>, u64)>),
     /// Goes to the selected thing in the charts.
@@ -178,7 +197,8 @@ impl Sheet {
             Block::Fact(label, pieces) => format!("{label}: {}", pieces.iter().map(piece_words).collect::<Vec<_>>().join(" ")),
             Block::Row(row) => format!("{} | {} | {}", row.strong, row.text, row.right),
             Block::Heading(title, facts) => format!("## {title} {facts}"),
-            Block::Text(text) | Block::Note(text) | Block::Fault(text) => text.clone(),
+            Block::Text(text) | Block::Note(text) | Block::Fault(text) | Block::Warning(text) | Block::Good(text) => text.clone(),
+            Block::Order { order, saved_bytes } => format!("order {} saves {saved_bytes}", order.name()),
             Block::Bar(parts) => format!("bar of {}", parts.len()),
             Block::Rule | Block::ZoomButton => String::new(),
         };
@@ -195,7 +215,8 @@ fn piece_words(piece: &Piece) -> &str {
         | Piece::Link(text, _)
         | Piece::Bad(text)
         | Piece::Good(text)
-        | Piece::Warn(text) => text,
+        | Piece::Warn(text)
+        | Piece::Filter { text, .. } => text,
         Piece::Unknown(why) => why,
         Piece::Copy { .. } => "",
     }

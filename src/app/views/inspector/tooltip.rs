@@ -36,6 +36,9 @@ fn buffer_lines(planned: &Planned, id: BufferId) -> Vec<String> {
     let life = buffer.lifetime;
     let offset = planned.plan.offset(id);
     let mut place = format!("at {}, {}", text::bytes(offset), text::hex(offset));
+    if let Some(lane) = planned.model.lanes.of(planned.plan.pool(id)) {
+        place = format!("in {} {place}", lane.pool.name);
+    }
     if let Some(slot) = planned.plan.slot(id) {
         place = format!("slot {}, {place}", slot.0);
     }

@@ -24,7 +24,8 @@ impl ScreenNode {
         self.at.distance(to) - self.radius
     }
 
-    fn bounds(&self) -> Rect {
+    /// The square around it.
+    pub(super) fn bounds(&self) -> Rect {
         Rect::from_center_size(self.at, vec2(2.0, 2.0) * self.radius)
     }
 }

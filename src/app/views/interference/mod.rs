@@ -25,6 +25,7 @@ use crate::text;
 use crate::theme::{Icon, motion, space};
 use crate::views::Pane;
 use crate::views::header::header_ui;
+use crate::views::inspector::own_name;
 use marks::{ScreenNode, node_at};
 pub(in crate::views) use model::live_during;
 use model::{Ego, MAX_NEIGHBOURS, can_draw_whole, largest_at_peak};
@@ -145,9 +146,9 @@ impl InterferenceState {
         let note = match (picture, centre) {
             (Picture::Graph, _) => return,
             (Picture::Ego, Some(centre)) if ctx.selection.selected_buffer().is_none() => {
-                format!("#{}: the largest buffer at the peak; select another", centre.0)
+                format!("{}: largest at the peak", named(ctx.planned, centre))
             }
-            (Picture::Ego, Some(centre)) => format!("#{} and who is live with it", centre.0),
+            (Picture::Ego, Some(centre)) => format!("{} and who is live with it", named(ctx.planned, centre)),
             (Picture::Ego, None) => return,
         };
         row.add(egui::Label::new(RichText::new(note).font(t.body()).color(t.text3)).selectable(false).truncate());
@@ -268,6 +269,12 @@ fn point(ui: &Ui, ctx: &ViewCtx<'_>, response: &Response, placed: &[ScreenNode])
     if response.clicked() {
         ctx.send(hit.map_or(Command::Clear, |buffer| Command::Select(Item::Buffer(buffer))));
     }
+}
+
+/// Number, name and size of a buffer.
+fn named(planned: &Planned, buffer: BufferId) -> String {
+    let name = own_name(planned, buffer).map_or_else(String::new, |name| format!(" {}", text::middle_cut(name, 22)));
+    format!("#{}{name}, {}", buffer.0, text::bytes(planned.prepared.problem.buffer(buffer).bytes))
 }
 
 fn facts(planned: &Planned) -> String {

@@ -178,11 +178,12 @@ pub(super) fn ego(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, placed: &[Scr
         edge_to(painter, centre.at, node.at, line);
     }
     nodes(painter, ctx, placed);
+    let mut taken: Vec<Rect> = others.iter().map(ScreenNode::bounds).collect();
     for is_left in [true, false] {
         let side: Vec<&ScreenNode> = others.iter().filter(|node| (node.at.x < centre.at.x) == is_left).collect();
-        beside(painter, ctx, &side, is_left, area);
+        taken.extend(beside(painter, ctx, &side, is_left, area));
     }
-    centre_label(painter, ctx, centre);
+    centre_label(painter, ctx, centre, &taken);
     headings(painter, ctx, ego, area, centre.at.x);
 }
 
@@ -193,8 +194,8 @@ fn edge_to(painter: &Painter, from: Pos2, to: Pos2, line: Stroke) {
     painter.add(Shape::CubicBezier(egui::epaint::CubicBezierShape::from_points_stroke(points, false, egui::Color32::TRANSPARENT, line)));
 }
 
-/// Number, name and size of the neighbours on a side: the longest form that fits for all of them.
-fn beside(painter: &Painter, ctx: &ViewCtx<'_>, side: &[&ScreenNode], is_left: bool, area: Rect) {
+/// Number, name and size of the neighbours on a side: the longest form that fits for all of them. Returns where they stand.
+fn beside(painter: &Painter, ctx: &ViewCtx<'_>, side: &[&ScreenNode], is_left: bool, area: Rect) -> Vec<Rect> {
     let away = |node: &ScreenNode| node.radius + 6.0;
     let room = |node: &ScreenNode| if is_left { node.at.x - away(node) - area.left() } else { area.right() - node.at.x - away(node) };
     let galley = |node: &ScreenNode, form: u8| {
@@ -202,11 +203,15 @@ fn beside(painter: &Painter, ctx: &ViewCtx<'_>, side: &[&ScreenNode], is_left: b
         painter.layout_no_wrap(words_beside(ctx, node.buffer, form), font, colour)
     };
     let form = (0..FORMS - 1).find(|&form| side.iter().all(|node| galley(node, form).size().x <= room(node))).unwrap_or(FORMS - 1);
+    let mut taken = Vec::new();
     for node in side {
         let galley = galley(node, form);
         let (align, x) = if is_left { (Align2::RIGHT_CENTER, node.at.x - away(node)) } else { (Align2::LEFT_CENTER, node.at.x + away(node)) };
-        painter.galley(align.anchor_size(pos2(x, node.at.y), galley.size()).min, galley, ctx.tokens.text2);
+        let rect = align.anchor_size(pos2(x, node.at.y), galley.size());
+        painter.galley(rect.min, galley, ctx.tokens.text2);
+        taken.push(rect);
     }
+    taken
 }
 
 /// How many ways there are to name a neighbour, from the longest to the shortest.
@@ -231,18 +236,32 @@ fn ink_beside(ctx: &ViewCtx<'_>, node: &ScreenNode) -> (egui::FontId, egui::Colo
     }
 }
 
-fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode) {
+/// Name and size of the buffer in the middle, below or above it; left out where that would cover a neighbour, since the
+/// strip above says it too.
+fn centre_label(painter: &Painter, ctx: &ViewCtx<'_>, node: &ScreenNode, taken: &[Rect]) {
     let t = ctx.tokens;
     let name = own_name(ctx.planned, node.buffer).map_or_else(|| format!("#{}", node.buffer.0), |name| text::middle_cut(name, 18));
     let size = text::bytes(ctx.planned.prepared.problem.buffer(node.buffer).bytes);
-    let mut y = node.at.y + node.radius + 5.0;
-    for (line, font, colour) in [(name, t.tick_strong(), t.text), (size, t.tick(), t.text2)] {
-        let galley = painter.layout_no_wrap(line, font, colour);
+    let lines = [(name, t.tick_strong(), t.text), (size, t.tick(), t.text2)];
+    let galleys = lines.map(|(line, font, colour)| (painter.layout_no_wrap(line, font, colour), colour));
+    let height: f32 = galleys.iter().map(|(galley, _)| galley.size().y).sum();
+    let width = galleys.iter().map(|(galley, _)| galley.size().x).fold(0.0, f32::max);
+    let away = node.radius + 5.0;
+    let box_at = |top: f32| Rect::from_min_size(pos2(node.at.x - width / 2.0, top), vec2(width, height));
+    let places = [box_at(node.at.y + away), box_at(node.at.y - away - height)];
+    let Some(place) = first_free(places, painter.clip_rect(), taken) else { return };
+    let mut y = place.top();
+    for (galley, colour) in galleys {
         let rect = Align2::CENTER_TOP.anchor_size(pos2(node.at.x, y), galley.size());
         painter.rect_filled(rect.expand2(vec2(2.0, 0.0)), 0.0, t.chart);
         painter.galley(rect.min, galley, colour);
         y += rect.height();
     }
+}
+
+/// The first place inside `clip` that keeps clear of all that is taken.
+fn first_free(places: [Rect; 2], clip: Rect, taken: &[Rect]) -> Option<Rect> {
+    places.into_iter().find(|place| clip.contains_rect(*place) && !taken.iter().any(|other| other.intersects(place.expand(2.0))))
 }
 
 fn headings(painter: &Painter, ctx: &ViewCtx<'_>, ego: &Ego, area: Rect, middle: f32) {
@@ -278,6 +297,17 @@ mod tests {
         camera.zoom_at(area(), at, 3.0);
         assert!((seen(camera) - before).length() < 1e-3);
         assert!((camera.zoom - 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_label_goes_where_nothing_stands_or_nowhere() {
+        let at = |y: f32| Rect::from_min_size(pos2(100.0, y), vec2(80.0, 28.0));
+        let places = [at(120.0), at(60.0)];
+        let neighbour = |y: f32| Rect::from_min_size(pos2(170.0, y), vec2(60.0, 14.0));
+        assert_eq!(first_free(places, area(), &[]), Some(at(120.0)));
+        assert_eq!(first_free(places, area(), &[neighbour(130.0)]), Some(at(60.0)));
+        assert_eq!(first_free(places, area(), &[neighbour(130.0), neighbour(80.0)]), None);
+        assert_eq!(first_free([at(2.0), at(60.0)], area(), &[]), Some(at(60.0)), "outside the view");
     }
 
     #[test]

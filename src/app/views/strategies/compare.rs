@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use arenascope_planner::check::check;
 use arenascope_planner::control::{Control, Progress};
+use arenascope_planner::plan::Plan;
 use arenascope_planner::problem::Problem;
 use arenascope_planner::replay::replay;
 use arenascope_planner::solve::{solve, strategies};
@@ -34,6 +35,8 @@ pub enum Outcome {
         seconds: f64,
         /// A small picture of it.
         parts: Vec<Part>,
+        /// The plan itself.
+        plan: Arc<Plan>,
     },
     /// No plan, and why.
     None(String),
@@ -57,10 +60,31 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether this is a comparison of the problem behind a plan.
+    /// Whether this is a comparison of this very problem.
     #[must_use]
-    pub fn is_of(&self, planned: &Planned) -> bool {
-        Arc::ptr_eq(&self.problem, &planned.prepared.problem) || self.problem == planned.prepared.problem
+    pub fn is_of(&self, problem: &Arc<Problem>) -> bool {
+        Arc::ptr_eq(&self.problem, problem)
+    }
+
+    /// Whether this is a comparison of an equal problem. Time O(n).
+    #[must_use]
+    pub fn is_equal(&self, problem: &Arc<Problem>) -> bool {
+        self.is_of(problem) || self.problem == *problem
+    }
+
+    /// The same comparison as one of an equal problem.
+    #[must_use]
+    pub fn of(&self, problem: &Arc<Problem>) -> Self {
+        Self { problem: Arc::clone(problem), rows: self.rows.clone() }
+    }
+
+    /// The plan of a strategy, if it made one.
+    #[must_use]
+    pub fn plan(&self, name: &str) -> Option<&Arc<Plan>> {
+        self.rows.iter().find(|row| row.name == name).and_then(|row| match &row.outcome {
+            Outcome::Plan { plan, .. } => Some(plan),
+            Outcome::None(_) => None,
+        })
     }
 }
 
@@ -105,5 +129,6 @@ fn run(name: &str, planned: &Planned, control: &Control<'_>) -> Outcome {
         n_overlaps: report.n_overlaps,
         seconds,
         parts: parts(&prepared.problem, &plan, PICTURE),
+        plan: Arc::new(plan),
     }
 }

@@ -22,12 +22,28 @@ struct Columns {
     time: f32,
     bar: [f32; 2],
     checks: f32,
-    picture: [f32; 2],
+    /// Left out where there is no room for it.
+    picture: Option<[f32; 2]>,
 }
+
+/// Width from which there is room for the pictures, points.
+const PICTURES_FROM: f32 = 760.0;
 
 impl Columns {
     fn new(rect: Rect) -> Self {
         let at = |part: f32| rect.left() + rect.width() * part;
+        if rect.width() < PICTURES_FROM {
+            return Self {
+                name: rect.left() + 12.0,
+                arena: at(0.36),
+                gap: at(0.45),
+                slots: at(0.51),
+                time: at(0.61),
+                bar: [at(0.64), at(0.80)],
+                checks: at(0.82),
+                picture: None,
+            };
+        }
         Self {
             name: rect.left() + 12.0,
             arena: at(0.245),
@@ -36,7 +52,7 @@ impl Columns {
             time: at(0.44),
             bar: [at(0.47), at(0.745)],
             checks: at(0.765),
-            picture: [at(0.895), rect.right() - 12.0],
+            picture: Some([at(0.895), rect.right() - 12.0]),
         }
     }
 }
@@ -68,7 +84,9 @@ fn headings(ui: &mut Ui, t: &'static Tokens) {
     put(columns.time, Align2::RIGHT_CENTER, "Time");
     put(columns.bar[0], Align2::LEFT_CENTER, "Against the bound");
     put(columns.checks, Align2::LEFT_CENTER, "Checks");
-    put(columns.picture[0], Align2::LEFT_CENTER, "Arena picture");
+    if let Some([left, _]) = columns.picture {
+        put(left, Align2::LEFT_CENTER, "Arena picture");
+    }
 }
 
 fn row_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, row: &Row) {
@@ -117,7 +135,7 @@ fn row_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, row: &Row) {
 }
 
 fn plan_cells(ui: &Ui, ctx: &ViewCtx<'_>, rect: Rect, columns: &Columns, outcome: &Outcome, is_shown: bool) {
-    let Outcome::Plan { summary, is_valid, n_overlaps, seconds, parts } = outcome else { return };
+    let Outcome::Plan { summary, is_valid, n_overlaps, seconds, parts, .. } = outcome else { return };
     let t = ctx.tokens;
     let painter = ui.painter_at(rect);
     let quiet = if is_shown { t.text2 } else { t.text3 };
@@ -146,8 +164,10 @@ fn plan_cells(ui: &Ui, ctx: &ViewCtx<'_>, rect: Rect, columns: &Columns, outcome
     };
     paint_icon(&painter, pos2(columns.checks + 6.0, rect.center().y), icon, 12.0, colour);
     painter.text(pos2(columns.checks + 18.0, rect.center().y), Align2::LEFT_CENTER, words, t.body(), if *is_valid { quiet } else { t.err });
-    let frame = Rect::from_x_y_ranges(columns.picture[0]..=columns.picture[1], rect.top() + 2.0..=rect.bottom() - 2.0);
-    small_picture::paint(&painter.with_clip_rect(frame), t, frame, parts, 1.0);
+    if let Some([left, right]) = columns.picture {
+        let frame = Rect::from_x_y_ranges(left..=right, rect.top() + 2.0..=rect.bottom() - 2.0);
+        small_picture::paint(&painter.with_clip_rect(frame), t, frame, parts, 1.0);
+    }
 }
 
 /// The bound in blue, what lies above it in yellow, the bound itself as a line; one scale for all rows.

@@ -1,7 +1,7 @@
 //! What a person types into the table's filter, as conditions that all have to hold.
 //!
 //! Words match name, op, role or dtype; `role:gradient`, `op:Conv`, `dtype:f32`, `slot:2`, `#5`, `@12` (live at step
-//! 12), `>1MiB`, `<64KiB`. What is not yet complete, like `op:` or `>`, holds for every buffer while one types.
+//! 12), `is:lower` (could be lower if nothing else moved), `>1MiB`, `<64KiB`. What is not yet complete, like `op:` or `>`, holds for every buffer while one types.
 
 use arenascope_planner::ids::BufferId;
 use arenascope_planner::units::parse_bytes;
@@ -18,6 +18,8 @@ enum Term {
     Op(String),
     Dtype(String),
     Slot(u32),
+    /// It could be lower if nothing else moved.
+    CouldBeLower,
     Id(u32),
     LiveAt(u64),
     Larger(u64),
@@ -74,6 +76,8 @@ fn term(word: &str) -> Option<Term> {
             "role" => Some(Term::Role),
             "op" => Some(Term::Op),
             "dtype" => Some(Term::Dtype),
+            "is" if value.eq_ignore_ascii_case("lower") => return Some(Term::CouldBeLower),
+            "is" if "lower".starts_with(&value.to_ascii_lowercase()) => return None,
             "slot" if value.is_empty() => return None,
             "slot" => return value.parse().map(Term::Slot).ok().or_else(whole),
             _ => None,
@@ -110,6 +114,7 @@ fn accepts(term: &Term, row: &Row<'_>) -> bool {
         Term::Role(role) => contains(row.role(), role) || contains(&row.role().replace(' ', "-"), role),
         Term::Op(op) => contains(row.op(), op),
         Term::Dtype(dtype) => contains(row.dtype(), dtype),
+        Term::CouldBeLower => row.lower().is_some(),
         Term::Slot(slot) => row.slot() == Some(*slot),
         Term::Id(id) => row.id.0 == *id,
         Term::LiveAt(step) => row.lifetime().contains(*step),
@@ -146,7 +151,8 @@ mod tests {
             (">= ", vec![]),
             (">=1 <=2k", vec![Term::AtLeast(1), Term::AtMost(2048)]),
             (">1 MiB x", vec![Term::Larger(1 << 20), Term::Word("x".into())]),
-            ("op: role: slot: @ # > <", vec![]),
+            ("op: role: slot: is: is:low @ # > <", vec![]),
+            ("is:lower is:other", vec![Term::CouldBeLower, Term::Word("is:other".into())]),
             ("a:b @x #y >z", vec![Term::Word("a:b".into()), Term::Word("@x".into()), Term::Word("#y".into()), Term::Word(">z".into())]),
             ("量", vec![Term::Word("量".into())]),
         ] {

@@ -27,6 +27,8 @@ use row::{Sort, rows};
 #[derive(Debug)]
 struct Known {
     planned: Arc<Planned>,
+    /// Whether it was known who could be lower.
+    is_explained: bool,
     filter: String,
     sort: Sort,
     rows: Vec<BufferId>,
@@ -48,8 +50,16 @@ pub struct TableState {
 impl TableState {
     /// Draws the view.
     pub fn ui(&mut self, ui: &mut Ui, ctx: &ViewCtx<'_>) {
-        let known =
-            self.known.take().filter(|known| Arc::ptr_eq(&known.planned, ctx.planned) && known.filter == self.filter && known.sort == self.sort);
+        let is_explained = ctx.planned.insight().is_some();
+        // Rows change with what is worked out later only where they are chosen or sorted by it.
+        let depends = self.sort.column == row::Column::Lower || self.filter.contains("is:");
+        let is_current = |known: &Known| {
+            Arc::ptr_eq(&known.planned, ctx.planned)
+                && (known.is_explained == is_explained || !depends)
+                && known.filter == self.filter
+                && known.sort == self.sort
+        };
+        let known = self.known.take().filter(is_current);
         let known = known.unwrap_or_else(|| self.work_out(ctx.planned));
         let n_all = ctx.planned.prepared.problem.n_buffers();
         let facts = facts(ctx, known.rows.len(), n_all, self.sort);
@@ -94,7 +104,7 @@ impl TableState {
 
     fn work_out(&self, planned: &Arc<Planned>) -> Known {
         let rows = rows(planned, &Filter::parse(&self.filter), self.sort);
-        Known { planned: Arc::clone(planned), filter: self.filter.clone(), sort: self.sort, rows }
+        Known { planned: Arc::clone(planned), is_explained: planned.insight().is_some(), filter: self.filter.clone(), sort: self.sort, rows }
     }
 
     /// The filter field, and a cross beside it while it holds something.

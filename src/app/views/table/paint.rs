@@ -24,15 +24,15 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
     let row_height = space::TABLE_ROW.max(t.size.body + 8.0);
     let mut clicked = None;
     let least = |column: Column| widest(ui, ctx, column) + 2.0 * PAD;
-    let columns: Vec<(Column, f32, f32)> =
-        Column::ALL.into_iter().map(|column| (column, (column.width() * scale).max(least(column)), least(column))).collect();
+    let shown = shown_columns(ctx, sort);
+    let columns: Vec<(Column, f32, f32)> = shown.iter().map(|&column| (column, (column.width() * scale).max(least(column)), least(column))).collect();
     let widths: f32 = columns.iter().map(|(_, width, _)| width).sum();
     let spare = (ui.available_width() - widths - 12.0).max(0.0);
     ui.scope(|ui| {
         ui.spacing_mut().item_spacing = vec2(0.0, 0.0);
         ScrollArea::horizontal().id_salt("table-columns").auto_shrink(false).show(ui, |ui| {
             let mut table = TableBuilder::new(ui)
-                .id_salt(("table", std::sync::Arc::as_ptr(&ctx.planned.prepared.workload).addr()))
+                .id_salt(("table", shown.len(), std::sync::Arc::as_ptr(&ctx.planned.prepared.workload).addr()))
                 .striped(false)
                 .resizable(true)
                 .sense(Sense::click())
@@ -52,7 +52,7 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
                 table = table.scroll_to_row(row, Some(egui::Align::Center));
             }
             let table = table.header(row_height, |mut header| {
-                for column in Column::ALL {
+                for &column in &shown {
                     header.col(|ui| {
                         if heading(ui, t, column, sort).clicked() {
                             clicked = Some(column);
@@ -63,13 +63,20 @@ pub(super) fn table(ui: &mut Ui, ctx: &ViewCtx<'_>, rows: &[BufferId], sort: Sor
             table.body(|body| {
                 body.rows(row_height, rows.len(), |mut row| {
                     if let Some(&id) = rows.get(row.index()) {
-                        self::row(ctx, &mut row, id);
+                        self::row(ctx, &mut row, &shown, id);
                     }
                 });
             });
         });
     });
     clicked
+}
+
+/// The columns that have something to say: where buffers could be only if one of them could.
+fn shown_columns(ctx: &ViewCtx<'_>, sort: Sort) -> Vec<Column> {
+    let n_lower = ctx.planned.insight().map_or(0, |insight| insight.lower.n);
+    let is_shown = |&column: &Column| column != Column::Lower || n_lower > 0 || sort.column == Column::Lower;
+    Column::ALL.into_iter().filter(is_shown).collect()
 }
 
 /// The room that the longest number of a column needs: a cut number is a wrong number. 0 for texts.
@@ -81,7 +88,7 @@ fn widest(ui: &Ui, ctx: &ViewCtx<'_>, column: Column) -> f32 {
         Column::Id => (format!("#{}", n.saturating_sub(1)), t.body_strong(), 10.0),
         Column::Start | Column::End => (crate::text::count(planned.model.steps.end), t.body(), 0.0),
         Column::Conflicts => (crate::text::count(n), t.body(), 0.0),
-        Column::Offset => (crate::text::hex(planned.plan.arena_bytes), t.mono_tick(), 0.0),
+        Column::Offset | Column::Lower => (crate::text::hex(planned.plan.arena_bytes), t.mono_tick(), 0.0),
         _ => return 0.0,
     };
     ui.painter().layout_no_wrap(text, font, t.text).size().x + more
@@ -113,11 +120,11 @@ fn heading(ui: &mut Ui, t: &Tokens, column: Column, sort: Sort) -> Response {
     response.on_hover_text(name)
 }
 
-fn row(ctx: &ViewCtx<'_>, row: &mut egui_extras::TableRow<'_, '_>, id: BufferId) {
+fn row(ctx: &ViewCtx<'_>, row: &mut egui_extras::TableRow<'_, '_>, columns: &[Column], id: BufferId) {
     let of = Row { planned: ctx.planned, id };
     let highlight = ctx.highlight(Item::Buffer(id));
     let (mut clicked, mut hovered) = (false, false);
-    for column in Column::ALL {
+    for &column in columns {
         let (_, response) = row.col(|ui| {
             let rect = ui.max_rect();
             ground(ui, ctx, rect, highlight);
@@ -182,11 +189,13 @@ fn cell(ui: &Ui, ctx: &ViewCtx<'_>, rect: Rect, row: &Row<'_>, column: Column, h
     let strong = highlight >= Highlight::Selected;
     let font = match column {
         Column::Offset => t.mono_tick(),
+        Column::Lower if row.lower().is_some() => t.mono_tick(),
         Column::Name if strong => t.body_strong(),
         _ => t.body(),
     };
     let colour = match column {
         Column::Name | Column::Bytes => t.text,
+        Column::Lower if row.lower().is_some() => t.warn,
         Column::Id if !strong => t.text3,
         _ => t.text2,
     };

@@ -69,6 +69,11 @@ impl<'a> Row<'a> {
         self.planned.plan.offset(self.id)
     }
 
+    /// Where it could be if nothing else moved.
+    pub(super) fn lower(&self) -> Option<u64> {
+        self.planned.could_be_at(self.id)
+    }
+
     pub(super) fn slot(&self) -> Option<u32> {
         self.planned.plan.slot(self.id).map(|slot| slot.0)
     }
@@ -104,6 +109,7 @@ impl<'a> Row<'a> {
             Column::Start => text::count(self.lifetime().start),
             Column::End => text::count(self.lifetime().end),
             Column::Offset => text::hex(self.offset()),
+            Column::Lower => self.lower().map_or_else(|| text::NONE.to_owned(), text::hex),
             Column::Slot => self.slot().map_or_else(|| text::NONE.to_owned(), |slot| slot.to_string()),
             Column::Conflicts => text::count(self.conflicts()),
             Column::Shares => self.shares(),
@@ -124,6 +130,7 @@ pub(super) enum Column {
     Start,
     End,
     Offset,
+    Lower,
     Slot,
     Conflicts,
     Shares,
@@ -131,7 +138,7 @@ pub(super) enum Column {
 
 impl Column {
     /// All columns from left to right.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Id,
         Self::Name,
         Self::Op,
@@ -142,6 +149,7 @@ impl Column {
         Self::Start,
         Self::End,
         Self::Offset,
+        Self::Lower,
         Self::Slot,
         Self::Conflicts,
         Self::Shares,
@@ -160,6 +168,7 @@ impl Column {
             Self::Start => "Start",
             Self::End => "End",
             Self::Offset => "Offset",
+            Self::Lower => "Could be at",
             Self::Slot => "Slot",
             Self::Conflicts => "Conflicts",
             Self::Shares => "Shares storage with",
@@ -179,6 +188,7 @@ impl Column {
             Self::Start => "birth",
             Self::End => "death",
             Self::Offset => "offset",
+            Self::Lower => "where it could be",
             Self::Slot => "slot",
             Self::Conflicts => "conflicts",
             Self::Shares => "shared storage",
@@ -187,7 +197,7 @@ impl Column {
 
     /// Numbers stand at the right of their column.
     pub(super) fn is_number(self) -> bool {
-        matches!(self, Self::Id | Self::Bytes | Self::Start | Self::End | Self::Offset | Self::Slot | Self::Conflicts)
+        matches!(self, Self::Id | Self::Bytes | Self::Start | Self::End | Self::Offset | Self::Lower | Self::Slot | Self::Conflicts)
     }
 
     /// Usual width, points at the text size of a desk.
@@ -201,7 +211,7 @@ impl Column {
             Self::Shape => 124.0,
             Self::Bytes => 72.0,
             Self::Start | Self::End => 54.0,
-            Self::Offset => 84.0,
+            Self::Offset | Self::Lower => 84.0,
             Self::Slot => 44.0,
             Self::Conflicts => 70.0,
             Self::Shares => 132.0,
@@ -220,6 +230,7 @@ impl Column {
             Self::Start => a.lifetime().start.cmp(&b.lifetime().start),
             Self::End => a.lifetime().end.cmp(&b.lifetime().end),
             Self::Offset => a.offset().cmp(&b.offset()),
+            Self::Lower => a.lower().cmp(&b.lower()),
             Self::Slot => a.slot().cmp(&b.slot()),
             Self::Conflicts => a.conflicts().cmp(&b.conflicts()),
             Self::Shares => a.n_shares().cmp(&b.n_shares()),
@@ -290,7 +301,7 @@ mod tests {
     fn cells_say_what_is_known_and_what_is_not() {
         let bare = bare_with(&[(2048, 3, 1_007)], "first-fit");
         let cells: Vec<String> = Column::ALL.into_iter().map(|column| Row { planned: &bare, id: BufferId(0) }.cell(column)).collect();
-        assert_eq!(cells, ["#0", "b0", "–", "activation", "–", "–", "2.00 KiB", "3", "1,007", "0x00000000", "–", "0", "–"]);
+        assert_eq!(cells, ["#0", "b0", "–", "activation", "–", "–", "2.00 KiB", "3", "1,007", "0x00000000", "–", "–", "0", "–"]);
         let graph = sample("article_three_tensors.json");
         let row = Row { planned: &graph, id: BufferId(0) };
         assert_eq!(
