@@ -19,6 +19,7 @@
 //!      0 |..CC
 //! ```
 
+mod explain;
 mod infeasible_core;
 mod instance;
 mod keys;
