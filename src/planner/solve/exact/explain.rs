@@ -10,14 +10,14 @@
 //! * a twin: how high the twin before it lies at least.
 //!
 //! Guarantee: no stable placement agrees with the set that comes out; it holds whatever else was decided.
-//! Time O(facts · neighbours · raises of one row); space O(trail).
+//! Time O(facts · neighbours · raises of one row), of which a row has at most one open at a time; space O(trail).
 //! Source: lazy explanations as in Ohrimenko, Stuckey and Codish, "Propagation via lazy clause generation"
 //! (DOI 10.1007/s10601-008-9064-x); the explanations themselves are the project's own.
 //!
 //! ```text
-//! byte 6 |...CC     D does not fit below 6 as it lies at or above 4: C at 4 put it there, and B made C lie there;
-//!      4 |..BBB     A does not touch D or C: it is not to blame
-//!      0 |AA.DD
+//! byte 8 |======    the ceiling
+//!      4 |..BB..    C is 5 high and lives with B at 4 to 6: it fits neither below nor above.
+//!      0 |AADD..    That B is placed there is to blame, not that A and D are.
 //! ```
 
 use super::instance::NONE;

@@ -8,12 +8,12 @@
 //! * A refused buffer must later rest on a neighbour that begins below the refused top; its minimum offset rises to
 //!   the lowest top that such a neighbour can have (the *support bump*). Without such a neighbour the state is dead.
 //! * In each section the lowest minimum offset (the *floor*) and the sizes of all unplaced buffers must fit below the
-//!   ceiling, else the state is dead.
+//!   ceiling, else the state is dead. A section is looked at again only when its *witness* rises, a member at the floor.
 //!
 //! Guarantee: if a placement below the ceiling exists in which no buffer can be moved to a lower free place, and it
 //! agrees with the decisions so far, then no rule excludes it. Take the refused place in such a placement: it is not
 //! free, so an unplaced neighbour begins below its top.
-//! Time per decision: O(neighbours + Σ members of the sections whose floor moved); space O(instance).
+//! Time per decision: O(neighbours + Σ members of the sections whose witness rose); space O(instance).
 //! Source: the floors follow MiniMalloc (Moffitt, DOI 10.1145/3623278.3624752); refusing with a later supporter
 //! follows the bottom-left-stable placements of strip packing (Baker, Coffman, Rivest, DOI 10.1137/0209064).
 //!
@@ -44,7 +44,7 @@ pub(super) struct Entry<U> {
     pub(super) index: u32,
     pub(super) old: U,
     /// Of a raise: the row whose placement caused it, a refusal with [`REFUSAL`], or [`NONE`] for the twin.
-    /// Of a limit: the refusal before.
+    /// Of a limit: the refusal before. Of a floor: the witness before.
     pub(super) cause: u32,
     /// Of a raise: the raise of the same row before it.
     pub(super) before: u32,
@@ -95,8 +95,10 @@ pub(super) struct State<'a, U> {
     pub(super) n_failures: Vec<u32>,
     /// The section of the last dead end.
     pub(super) last_failed: Option<u32>,
-    dirty: Vec<u32>,
-    is_dirty: Vec<bool>,
+    /// An unplaced member of each section at its floor; [`NONE`] while the section is dirty, or if there are none.
+    witness: Vec<u32>,
+    /// Sections whose witness rose, with that witness.
+    dirty: Vec<(u32, u32)>,
     pub(super) trail: Vec<Entry<U>>,
     /// The last raise of each row on the trail.
     pub(super) last_raise: Vec<u32>,
@@ -138,8 +140,8 @@ impl<'a, U: Unit> State<'a, U> {
             n_unplaced: n_rows,
             n_failures: vec![0; n_sections],
             last_failed: None,
+            witness: (0..n_sections).map(|section| instance.members.of(section).first().copied().unwrap_or(NONE)).collect(),
             dirty: Vec::new(),
-            is_dirty: vec![false; n_sections],
             trail: Vec::new(),
             last_raise: vec![NONE; n_rows],
             placed_by: vec![NONE; n_rows],
@@ -183,7 +185,7 @@ impl<'a, U: Unit> State<'a, U> {
         self.low[row] = U::MAX;
         self.ready[row] = U::MAX;
         self.count_placed(row, size);
-        self.mark_dirty(row, offset);
+        self.mark_dirty(row);
         for &other in instance.neighbours.of(row) {
             let other = other as usize;
             if self.low[other] == U::MAX {
@@ -259,7 +261,7 @@ impl<'a, U: Unit> State<'a, U> {
         if self.limit[row] == U::ZERO {
             self.ready[row] = low;
         }
-        self.mark_dirty(row, old);
+        self.mark_dirty(row);
         if low + self.instance.size[row] <= self.ceiling {
             return true;
         }
@@ -268,15 +270,15 @@ impl<'a, U: Unit> State<'a, U> {
         false
     }
 
-    /// Marks the sections of a row whose floor was `old`: it may rise now.
+    /// Marks the sections whose witness a row is: their floor may rise now.
     #[inline]
-    fn mark_dirty(&mut self, row: usize, old: U) {
+    fn mark_dirty(&mut self, row: usize) {
         let range = self.instance.range(row);
-        let begin = range.start;
-        for (at, (&floor, is_dirty)) in self.floor[range.clone()].iter().zip(&mut self.is_dirty[range]).enumerate() {
-            if floor == old && !*is_dirty {
-                *is_dirty = true;
-                self.dirty.push(id(begin + at));
+        let (begin, row) = (range.start, id(row));
+        for (at, witness) in self.witness[range].iter_mut().enumerate() {
+            if *witness == row {
+                *witness = NONE;
+                self.dirty.push((id(begin + at), row));
             }
         }
     }
@@ -357,18 +359,24 @@ impl<'a, U: Unit> State<'a, U> {
     }
 
     fn settle_floors(&mut self) -> bool {
-        while let Some(section) = self.dirty.pop() {
+        while let Some((section, risen)) = self.dirty.pop() {
             let at = section as usize;
-            self.is_dirty[at] = false;
             let old = self.floor[at];
-            let mut floor = U::MAX;
+            let (mut floor, mut witness) = (U::MAX, NONE);
             for &row in self.instance.members.of(at) {
-                floor = floor.min(self.low[row as usize]);
+                let low = self.low[row as usize];
+                if low < floor {
+                    (floor, witness) = (low, row);
+                    if low == old {
+                        break;
+                    }
+                }
             }
+            self.witness[at] = witness;
             if floor == old {
                 continue;
             }
-            self.trail.push(Entry { kind: Kind::Floor, index: section, old, cause: NONE, before: NONE });
+            self.trail.push(Entry { kind: Kind::Floor, index: section, old, cause: risen, before: NONE });
             self.floor[at] = floor;
             if floor != U::MAX && self.rules.section_floors && floor + self.total[at] > self.ceiling {
                 self.note_failure(Some(at), Failure::Crowded(section));
@@ -388,8 +396,8 @@ impl<'a, U: Unit> State<'a, U> {
 
     /// Forgets which floors are out of date: the caller takes back what made them so.
     fn fail(&mut self) -> bool {
-        for section in self.dirty.drain(..) {
-            self.is_dirty[section as usize] = false;
+        for (section, witness) in self.dirty.drain(..) {
+            self.witness[section as usize] = witness;
         }
         false
     }
@@ -411,7 +419,11 @@ impl<'a, U: Unit> State<'a, U> {
                     self.refusal[at] = cause;
                     self.restore_limit(at, old);
                 }
-                Kind::Floor => self.floor[at] = old,
+                Kind::Floor => {
+                    self.floor[at] = old;
+                    // It was a witness as long as the floor was there.
+                    self.witness[at] = cause;
+                }
                 Kind::Place => self.unplace(at, old),
             }
         }
