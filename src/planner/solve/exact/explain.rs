@@ -15,8 +15,8 @@
 //! (DOI 10.1007/s10601-008-9064-x); the explanations themselves are the project's own.
 //!
 //! ```text
-//! byte 8 |======    the ceiling
-//!      4 |..BB..    C is 5 high and lives with B at 4 to 6: it fits neither below nor above.
+//! byte 9 |======    the ceiling
+//!      4 |...BB.    C is 5 high and lives with B, which lies at 4 to 6: it fits neither below nor above.
 //!      0 |AADD..    That B is placed there is to blame, not that A and D are.
 //! ```
 
@@ -59,6 +59,12 @@ impl Decisions {
 
     pub(super) fn clear(&mut self) {
         self.words.clear();
+    }
+
+    #[cfg(test)]
+    fn to_vec(&self) -> Vec<u32> {
+        let bits = (0_u32..).take(64 * self.words.len());
+        bits.filter(|bit| self.words[*bit as usize / 64] & (1 << (bit % 64)) != 0).collect()
     }
 }
 
@@ -188,5 +194,48 @@ impl<U: Unit> Explanation<'_, '_, U> {
                 self.ask(other, enough);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifetimes::Lifetime;
+    use crate::problem::Problem;
+    use crate::solve::exact::instance::{Instance, decompose};
+    use crate::solve::exact::rules::Rules;
+    use crate::units::Align;
+
+    /// The picture above on top of one more byte that lives throughout: its buffers by size, with their lifetimes.
+    const PICTURE: [(u64, u64, u64); 5] = [(1, 0, 6), (3, 0, 2), (4, 2, 4), (2, 3, 5), (6, 4, 6)];
+
+    /// Does `decisions` in turn, a size and whether to place it, until one is a dead end; the decisions that it follows from.
+    fn to_blame(ceiling: u32, decisions: &[(u32, bool)]) -> Vec<u32> {
+        let rules = Rules { whole_buffers: false, ..Rules::ALL };
+        let buffers = PICTURE.map(|(bytes, start, end)| (bytes, Lifetime { start, end }));
+        let problem = Problem::new(buffers, Align::ONE).unwrap();
+        let leaves = decompose(&problem, problem.ids().collect(), rules).leaves;
+        let instance = Instance::<u32>::new(&leaves[0].part, 1, rules).unwrap();
+        let mut state = State::new(&instance, rules);
+        assert!(state.reset(ceiling));
+        for (decision, &(size, is_placed)) in (0..).zip(decisions) {
+            let row = instance.size.iter().position(|&other| other == size).unwrap();
+            let is_alive = if is_placed { state.place(row, decision) } else { state.refuse(row, decision) };
+            assert_eq!(is_alive, decision as usize + 1 < decisions.len(), "decision {decision}");
+        }
+        let mut conflict = Decisions::default();
+        explain(&state, u32::try_from(decisions.len()).unwrap(), &mut Open::new(instance.n_rows()), &mut conflict);
+        conflict.to_vec()
+    }
+
+    #[test]
+    fn only_the_placement_that_leaves_no_place_is_to_blame() {
+        assert_eq!(to_blame(11, &[(1, true), (3, true), (4, true), (2, true)]), [3]);
+    }
+
+    #[test]
+    fn a_refused_row_without_a_supporter_blames_what_lies_where_a_supporter_would() {
+        // After 1 is placed, 3 can rest on nothing else; 4 and 2 do not touch it.
+        assert_eq!(to_blame(11, &[(1, true), (4, true), (2, false), (3, false)]), [0, 3]);
     }
 }

@@ -105,6 +105,22 @@ fn no_rule_changes_an_answer() {
 }
 
 #[test]
+fn proofs_take_fewer_nodes_with_backjumps() {
+    let nodes = |problem: &Problem, capacity_bytes, backjumps| {
+        let (verdict, n_nodes) = fits(problem, &all(problem), capacity_bytes, &limits(&ARMS, Rules { backjumps, ..Rules::ALL }));
+        assert_eq!(verdict, Some(false));
+        n_nodes
+    };
+    let (mut with, mut without) = (0, 0);
+    for seed in (0..TOYS).filter(|&seed| !swept_fits(seed)) {
+        let toy = tight_toy(seed);
+        with += nodes(&toy.problem, toy.capacity_bytes, true);
+        without += nodes(&toy.problem, toy.capacity_bytes, false);
+    }
+    assert!(with * 10 < without * 9, "{with} nodes with backjumps, {without} without");
+}
+
+#[test]
 fn the_minimum_is_the_smallest_capacity_that_fits() {
     for seed in 0..300 {
         let toy = tight_toy(seed + 50_000);
