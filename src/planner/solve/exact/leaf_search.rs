@@ -148,8 +148,8 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         let winner = rng.usize(0..self.winners.len());
         let arm = self.winners[winner].arm;
         match rng.u32(0..8) {
-            0..3 => Task { arm, winner: Some(winner), ..fresh },
-            3 | 4 => Task { arm, ..fresh },
+            0..5 => Task { arm, winner: Some(winner), ..fresh },
+            5 => Task { arm, ..fresh },
             _ => fresh,
         }
     }
