@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use arenascope_planner::bounds::lower_bound;
+use arenascope_planner::check::check;
+use arenascope_planner::control::Control;
 use arenascope_planner::lifetimes::Lifetime;
 use arenascope_planner::plan::Status;
 use arenascope_planner::problem::Problem;
+use arenascope_planner::solve::{SolveOptions, solve};
 use arenascope_planner::units::Align;
 
 use crate::sketch::plan_bare;
@@ -45,6 +48,19 @@ fn lowest_floor_reaches_the_one_pass_heights_of_the_challenging_set() {
         assert_eq!(lower_bound(&problem).bytes, bound, "{name}");
         assert!(plan.arena_bytes <= height, "{name}: {} is above {height}", plan.arena_bytes);
         assert!(plan_bare("auto", &problem).arena_bytes <= plan.arena_bytes, "{name}");
+    }
+}
+
+#[test]
+fn the_exact_search_fits_the_challenging_set_into_its_capacity_within_few_nodes() {
+    const CAPACITY: u64 = 1_048_576;
+    let options = SolveOptions { max_nodes: Some(10_000), ..SolveOptions::default() };
+    for (name, bound, _) in CHALLENGING {
+        let problem = instance(&format!("minimalloc/{name}.1048576.csv")).with_capacity(Some(CAPACITY));
+        let plan = solve("exact", &problem, None, &options, &Control::unattended()).expect("a plan");
+        assert!(check(&problem, &plan).is_valid(), "{name}");
+        let status = if bound == CAPACITY { Status::Optimal } else { Status::Feasible };
+        assert_eq!((plan.status, plan.arena_bytes <= CAPACITY), (status, true), "{name}: {:?}", plan.note);
     }
 }
 

@@ -3,9 +3,9 @@
 //! Problem: the time of one search is heavy-tailed; the same instance takes one order 200 decisions and another one
 //! millions.
 //! Method: run *arms* (an order and a way to pick) in turn with limits from Luby's sequence; from the second round on
-//! the orders are drawn at random. A task is a pure function of the instance, the ceiling, the arm and the round, so tasks
-//! may run on any thread in any order; the task with the lowest number that has an answer decides, and tasks after it
-//! are cancelled.
+//! the orders are drawn at random, or taken from one that found something, with a few exchanges. A task is a pure
+//! function of the instance, the seed, the winners and its own numbers, so tasks may run on any thread in any order;
+//! the task with the lowest number that has an answer decides, and tasks after it are cancelled.
 //! Guarantee: the same result for every number of threads. Luby's sequence is within a logarithmic factor of the best
 //! restart strategy.
 //! Time: the sum of the limits; space: one search state per thread.
@@ -21,7 +21,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::instance::Instance;
-use super::keys::{drawn_ranks, ranks, shuffle_a_little};
+use super::keys::{drawn_ranks, ranks, swap_a_few};
 use super::pick::{Mode, Pick, Section, Tie};
 use super::rules::Rules;
 use super::search::{Outcome, Search};
@@ -61,10 +61,12 @@ pub(super) struct Task<U> {
     pub(super) arm: usize,
     /// Round 0 takes the arm's order, later ones draw one.
     pub(super) round: u64,
-    /// 0 for the order itself, else a number that shuffles it a little.
-    pub(super) variant: u64,
+    /// Instead of the arm's order, that of this winner with a few exchanges.
+    pub(super) winner: Option<usize>,
     pub(super) ceiling: U,
     pub(super) max_nodes: u64,
+    /// Whether to jump back, if the rules allow it at all.
+    pub(super) jumps: bool,
 }
 
 /// What came of one task.
@@ -74,6 +76,15 @@ pub(super) struct Answer<U> {
     /// The placement, if one was found.
     pub(super) offsets: Option<Vec<U>>,
     pub(super) n_nodes: u64,
+    /// The order that found it.
+    pub(super) ranks: Option<Vec<u32>>,
+}
+
+/// An order that found something, and the arm it belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Winner {
+    pub(super) arm: usize,
+    pub(super) ranks: Vec<u32>,
 }
 
 /// The `round`-th limit of Luby's sequence, from 0: 1 1 2 1 1 2 4 …
@@ -102,14 +113,14 @@ impl<'a, U: Unit> Portfolio<'a, U> {
     /// Runs tasks; with `first_decides` those after the first that has an answer are cancelled.
     ///
     /// Answers are by task; a cancelled one is missing at the end of the list.
-    pub(super) fn run(&self, tasks: &[Task<U>], first_decides: bool, states: &mut Vec<State<'a, U>>) -> Vec<Answer<U>> {
+    pub(super) fn run(&self, tasks: &[Task<U>], winners: &[Winner], first_decides: bool, states: &mut Vec<State<'a, U>>) -> Vec<Answer<U>> {
         let n_workers = self.threads.clamp(1, tasks.len().max(1));
         while states.len() < n_workers {
             states.push(State::new(self.instance, self.rules));
         }
         let next = AtomicUsize::new(0);
         let decided = AtomicUsize::new(usize::MAX);
-        let work = |state: &mut State<'a, U>| self.work(tasks, first_decides, state, &next, &decided);
+        let work = |state: &mut State<'a, U>| self.work(tasks, winners, first_decides, state, &next, &decided);
         let mut answers: Vec<(usize, Answer<U>)> = if n_workers == 1 {
             work(&mut states[0])
         } else {
@@ -137,6 +148,7 @@ impl<'a, U: Unit> Portfolio<'a, U> {
     fn work(
         &self,
         tasks: &[Task<U>],
+        winners: &[Winner],
         first_decides: bool,
         state: &mut State<'a, U>,
         next: &AtomicUsize,
@@ -149,7 +161,7 @@ impl<'a, U: Unit> Portfolio<'a, U> {
                 return answers;
             }
             let is_late = || number > decided.load(Ordering::Relaxed) || (self.should_stop)();
-            let answer = self.search(&tasks[number], state, &is_late);
+            let answer = self.search(&tasks[number], winners, state, &is_late);
             if first_decides && matches!(answer.outcome, Outcome::Found | Outcome::Exhausted) {
                 decided.fetch_min(number, Ordering::Relaxed);
             }
@@ -157,22 +169,25 @@ impl<'a, U: Unit> Portfolio<'a, U> {
         }
     }
 
-    /// One task: a pure function of the instance, the rules, the seed and the task, unless stopped.
-    fn search(&self, task: &Task<U>, state: &mut State<'a, U>, should_stop: &dyn Fn() -> bool) -> Answer<U> {
+    /// One task: a pure function of the instance, the rules, the seed, the winners and the task, unless stopped.
+    fn search(&self, task: &Task<U>, winners: &[Winner], state: &mut State<'a, U>, should_stop: &dyn Fn() -> bool) -> Answer<U> {
         let arm = &self.arms[task.arm];
-        let mut ranks = if task.round == 0 {
+        let mut rng = fastrand::Rng::with_seed(mix(self.seed, task.arm as u64, task.round));
+        let ranks = if let Some(winner) = task.winner {
+            let mut ranks = winners[winner].ranks.clone();
+            swap_a_few(&mut ranks, &mut rng);
+            ranks
+        } else if task.round == 0 {
             ranks(self.instance, arm.keys)
         } else {
-            drawn_ranks(self.instance, &mut fastrand::Rng::with_seed(mix(self.seed, task.arm as u64, task.round)))
+            drawn_ranks(self.instance, &mut rng)
         };
-        if task.variant > 0 {
-            shuffle_a_little(&mut ranks, &mut fastrand::Rng::with_seed(mix(self.seed, task.round, task.variant)));
-        }
+        state.rules.backjumps = self.rules.backjumps && task.jumps;
         let mut search = Search::new(state, arm.mode, &ranks);
         let outcome = search.run(task.ceiling, task.max_nodes, should_stop);
         let n_nodes = search.n_nodes;
-        let offsets = (outcome == Outcome::Found).then(|| state.offset.clone());
-        Answer { outcome, offsets, n_nodes }
+        let is_found = outcome == Outcome::Found;
+        Answer { outcome, offsets: is_found.then(|| state.offset.clone()), n_nodes, ranks: is_found.then_some(ranks) }
     }
 }
 

@@ -15,9 +15,13 @@ pub(super) struct Rules {
     pub(super) regions: bool,
     /// Buffers that live throughout their part go below all others beforehand.
     pub(super) whole_buffers: bool,
+    /// A dead end takes back all decisions up to the last one that it follows from. It needs the support bump: without
+    /// it, minimum offsets do not tell why a waiting buffer lies above a placed one.
+    pub(super) backjumps: bool,
 }
 
 impl Rules {
     /// Everything on.
-    pub(super) const ALL: Self = Self { support_bump: true, section_floors: true, dominance: true, twins: true, regions: true, whole_buffers: true };
+    pub(super) const ALL: Self =
+        Self { support_bump: true, section_floors: true, dominance: true, twins: true, regions: true, whole_buffers: true, backjumps: true };
 }

@@ -8,12 +8,12 @@
 //! * A refused buffer must later rest on a neighbour that begins below the refused top; its minimum offset rises to
 //!   the lowest top that such a neighbour can have (the *support bump*). Without such a neighbour the state is dead.
 //! * In each section the lowest minimum offset (the *floor*) and the sizes of all unplaced buffers must fit below the
-//!   ceiling, else the state is dead.
+//!   ceiling, else the state is dead. A section is looked at again only when its *witness* rises, a member at the floor.
 //!
 //! Guarantee: if a placement below the ceiling exists in which no buffer can be moved to a lower free place, and it
 //! agrees with the decisions so far, then no rule excludes it. Take the refused place in such a placement: it is not
 //! free, so an unplaced neighbour begins below its top.
-//! Time per decision: O(neighbours + Σ members of the sections whose floor moved); space O(instance).
+//! Time per decision: O(neighbours + Σ members of the sections whose witness rose); space O(instance).
 //! Source: the floors follow MiniMalloc (Moffitt, DOI 10.1145/3623278.3624752); refusing with a later supporter
 //! follows the bottom-left-stable placements of strip packing (Baker, Coffman, Rivest, DOI 10.1137/0209064).
 //!
@@ -24,6 +24,7 @@
 //!      0 |AAAAAA
 //! ```
 
+use super::explain::REFUSAL;
 use super::instance::{Instance, NONE};
 use super::rules::Rules;
 use super::unit::Unit;
@@ -38,10 +39,28 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry<U> {
+pub(super) struct Entry<U> {
     kind: Kind,
-    index: u32,
-    old: U,
+    pub(super) index: u32,
+    pub(super) old: U,
+    /// Of a raise: the row whose placement caused it, a refusal with [`REFUSAL`], or [`NONE`] for the twin.
+    /// Of a limit: the refusal before. Of a floor: the witness before.
+    pub(super) cause: u32,
+    /// Of a raise: the raise of the same row before it.
+    pub(super) before: u32,
+}
+
+/// What made a dead end one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Failure {
+    /// This row no longer fits below the ceiling.
+    Ceiling(u32),
+    /// This row was refused and has no supporter left.
+    Unsupported(u32),
+    /// The unplaced rows of this section no longer fit below the ceiling.
+    Crowded(u32),
+    /// No row is ready; it does not follow from any smaller set of decisions that is known.
+    Stuck,
 }
 
 pub(super) struct State<'a, U> {
@@ -76,9 +95,21 @@ pub(super) struct State<'a, U> {
     pub(super) n_failures: Vec<u32>,
     /// The section of the last dead end.
     pub(super) last_failed: Option<u32>,
-    dirty: Vec<u32>,
-    is_dirty: Vec<bool>,
-    trail: Vec<Entry<U>>,
+    /// An unplaced member of each section at its floor; [`NONE`] while the section is dirty, or if there are none.
+    witness: Vec<u32>,
+    /// Sections whose witness rose, with that witness.
+    dirty: Vec<(u32, u32)>,
+    pub(super) trail: Vec<Entry<U>>,
+    /// The last raise of each row on the trail.
+    pub(super) last_raise: Vec<u32>,
+    /// The decision that placed each row.
+    pub(super) placed_by: Vec<u32>,
+    /// The decision that refused each waiting row.
+    pub(super) refusal: Vec<u32>,
+    /// By decision: the place that was refused.
+    pub(super) refused_at: Vec<U>,
+    /// The reason of the last dead end.
+    pub(super) failure: Failure,
 }
 
 impl<'a, U: Unit> State<'a, U> {
@@ -109,9 +140,14 @@ impl<'a, U: Unit> State<'a, U> {
             n_unplaced: n_rows,
             n_failures: vec![0; n_sections],
             last_failed: None,
+            witness: (0..n_sections).map(|section| instance.members.of(section).first().copied().unwrap_or(NONE)).collect(),
             dirty: Vec::new(),
-            is_dirty: vec![false; n_sections],
             trail: Vec::new(),
+            last_raise: vec![NONE; n_rows],
+            placed_by: vec![NONE; n_rows],
+            refusal: vec![NONE; n_rows],
+            refused_at: Vec::new(),
+            failure: Failure::Crowded(0),
         }
     }
 
@@ -123,7 +159,7 @@ impl<'a, U: Unit> State<'a, U> {
         self.last_failed = None;
         for row in 0..self.instance.n_rows() {
             if self.instance.pred[row] != NONE {
-                self.set_limit(row, U::MAX);
+                self.set_limit(row, U::MAX, NONE);
                 self.supporter[row] = self.instance.pred[row];
             }
         }
@@ -138,26 +174,27 @@ impl<'a, U: Unit> State<'a, U> {
         self.trail.len()
     }
 
-    /// Places a ready row at its minimum offset; false if that is a dead end.
-    pub(super) fn place(&mut self, row: usize) -> bool {
+    /// Places a ready row at its minimum offset, as the decision of a number; false if that is a dead end.
+    pub(super) fn place(&mut self, row: usize, decision: u32) -> bool {
         let instance = self.instance;
         let (offset, size) = (self.low[row], instance.size[row]);
         let top = offset + size;
-        self.trail.push(Entry { kind: Kind::Place, index: id(row), old: offset });
+        self.trail.push(Entry { kind: Kind::Place, index: id(row), old: offset, cause: NONE, before: NONE });
+        self.placed_by[row] = decision;
         self.offset[row] = offset;
         self.low[row] = U::MAX;
         self.ready[row] = U::MAX;
         self.count_placed(row, size);
-        self.mark_dirty(row, offset);
+        self.mark_dirty(row);
         for &other in instance.neighbours.of(row) {
             let other = other as usize;
             if self.low[other] == U::MAX {
                 continue;
             }
             if self.limit[other] != U::ZERO && self.is_freed(other, row, offset, top) {
-                self.set_limit(other, U::ZERO);
+                self.set_limit(other, U::ZERO, self.refusal[other]);
             }
-            if self.low[other] < top && !self.raise(other, top) {
+            if self.low[other] < top && !self.raise(other, top, id(row)) {
                 return self.fail();
             }
         }
@@ -173,9 +210,11 @@ impl<'a, U: Unit> State<'a, U> {
         if self.rules.dominance { offset < self.limit[other] } else { top > self.low[other] || offset < self.limit[other] }
     }
 
-    /// Refuses a ready row at its minimum offset; false if that is a dead end.
-    pub(super) fn refuse(&mut self, row: usize) -> bool {
-        self.set_limit(row, self.low[row] + self.instance.size[row]);
+    /// Refuses a ready row at its minimum offset, as the decision of a number; false if that is a dead end.
+    pub(super) fn refuse(&mut self, row: usize, decision: u32) -> bool {
+        self.refused_at.truncate(decision as usize);
+        self.refused_at.resize(decision as usize + 1, self.low[row]);
+        self.set_limit(row, self.low[row] + self.instance.size[row], decision);
         self.supporter[row] = NONE;
         self.settle()
     }
@@ -193,8 +232,9 @@ impl<'a, U: Unit> State<'a, U> {
         }
     }
 
-    fn set_limit(&mut self, row: usize, limit: U) {
-        self.trail.push(Entry { kind: Kind::Limit, index: id(row), old: self.limit[row] });
+    fn set_limit(&mut self, row: usize, limit: U, refusal: u32) {
+        self.trail.push(Entry { kind: Kind::Limit, index: id(row), old: self.limit[row], cause: self.refusal[row], before: NONE });
+        self.refusal[row] = refusal;
         self.restore_limit(row, limit);
     }
 
@@ -212,31 +252,33 @@ impl<'a, U: Unit> State<'a, U> {
 
     /// Raises the minimum offset of an unplaced row; false if it no longer fits.
     #[inline]
-    fn raise(&mut self, row: usize, low: U) -> bool {
+    fn raise(&mut self, row: usize, low: U, cause: u32) -> bool {
         let old = self.low[row];
-        self.trail.push(Entry { kind: Kind::Low, index: id(row), old });
+        let entry = id(self.trail.len());
+        self.trail.push(Entry { kind: Kind::Low, index: id(row), old, cause, before: self.last_raise[row] });
+        self.last_raise[row] = entry;
         self.low[row] = low;
         if self.limit[row] == U::ZERO {
             self.ready[row] = low;
         }
-        self.mark_dirty(row, old);
+        self.mark_dirty(row);
         if low + self.instance.size[row] <= self.ceiling {
             return true;
         }
         let crowded = self.instance.range(row).max_by_key(|&section| self.total[section]);
-        self.note_failure(crowded);
+        self.note_failure(crowded, Failure::Ceiling(id(row)));
         false
     }
 
-    /// Marks the sections of a row whose floor was `old`: it may rise now.
+    /// Marks the sections whose witness a row is: their floor may rise now.
     #[inline]
-    fn mark_dirty(&mut self, row: usize, old: U) {
+    fn mark_dirty(&mut self, row: usize) {
         let range = self.instance.range(row);
-        let begin = range.start;
-        for (at, (&floor, is_dirty)) in self.floor[range.clone()].iter().zip(&mut self.is_dirty[range]).enumerate() {
-            if floor == old && !*is_dirty {
-                *is_dirty = true;
-                self.dirty.push(id(begin + at));
+        let (begin, row) = (range.start, id(row));
+        for (at, witness) in self.witness[range].iter_mut().enumerate() {
+            if *witness == row {
+                *witness = NONE;
+                self.dirty.push((id(begin + at), row));
             }
         }
     }
@@ -287,10 +329,12 @@ impl<'a, U: Unit> State<'a, U> {
         let instance = self.instance;
         let enough = self.low[row];
         let mut best = (U::MAX, NONE);
+        let mut cause = NONE;
         if self.limit[row] == U::MAX {
             let twin = instance.pred[row];
             best = (self.low[twin as usize] + instance.size[twin as usize], twin);
         } else {
+            cause = REFUSAL + self.refusal[row];
             for &other in instance.neighbours.of(row) {
                 let low = self.low[other as usize];
                 if low == U::MAX || !self.may_support(low, row) {
@@ -308,35 +352,42 @@ impl<'a, U: Unit> State<'a, U> {
         self.supporter[row] = best.1;
         if best.1 == NONE {
             let crowded = instance.range(row).max_by_key(|&section| self.total[section]);
-            self.note_failure(crowded);
+            self.note_failure(crowded, Failure::Unsupported(id(row)));
             return false;
         }
-        best.0 <= enough || self.raise(row, best.0)
+        best.0 <= enough || self.raise(row, best.0, cause)
     }
 
     fn settle_floors(&mut self) -> bool {
-        while let Some(section) = self.dirty.pop() {
+        while let Some((section, risen)) = self.dirty.pop() {
             let at = section as usize;
-            self.is_dirty[at] = false;
             let old = self.floor[at];
-            let mut floor = U::MAX;
+            let (mut floor, mut witness) = (U::MAX, NONE);
             for &row in self.instance.members.of(at) {
-                floor = floor.min(self.low[row as usize]);
+                let low = self.low[row as usize];
+                if low < floor {
+                    (floor, witness) = (low, row);
+                    if low == old {
+                        break;
+                    }
+                }
             }
+            self.witness[at] = witness;
             if floor == old {
                 continue;
             }
-            self.trail.push(Entry { kind: Kind::Floor, index: section, old });
+            self.trail.push(Entry { kind: Kind::Floor, index: section, old, cause: risen, before: NONE });
             self.floor[at] = floor;
             if floor != U::MAX && self.rules.section_floors && floor + self.total[at] > self.ceiling {
-                self.note_failure(Some(at));
+                self.note_failure(Some(at), Failure::Crowded(section));
                 return self.fail();
             }
         }
         true
     }
 
-    fn note_failure(&mut self, section: Option<usize>) {
+    fn note_failure(&mut self, section: Option<usize>, failure: Failure) {
+        self.failure = failure;
         if let Some(section) = section {
             self.n_failures[section] += 1;
             self.last_failed = Some(id(section));
@@ -345,8 +396,8 @@ impl<'a, U: Unit> State<'a, U> {
 
     /// Forgets which floors are out of date: the caller takes back what made them so.
     fn fail(&mut self) -> bool {
-        for section in self.dirty.drain(..) {
-            self.is_dirty[section as usize] = false;
+        for (section, witness) in self.dirty.drain(..) {
+            self.witness[section as usize] = witness;
         }
         false
     }
@@ -354,17 +405,25 @@ impl<'a, U: Unit> State<'a, U> {
     /// Takes back everything after a mark.
     pub(super) fn undo_to(&mut self, mark: usize) {
         while self.trail.len() > mark {
-            let Some(Entry { kind, index, old }) = self.trail.pop() else { return };
+            let Some(Entry { kind, index, old, cause, before }) = self.trail.pop() else { return };
             let at = index as usize;
             match kind {
                 Kind::Low => {
                     self.low[at] = old;
+                    self.last_raise[at] = before;
                     if self.limit[at] == U::ZERO {
                         self.ready[at] = old;
                     }
                 }
-                Kind::Limit => self.restore_limit(at, old),
-                Kind::Floor => self.floor[at] = old,
+                Kind::Limit => {
+                    self.refusal[at] = cause;
+                    self.restore_limit(at, old);
+                }
+                Kind::Floor => {
+                    self.floor[at] = old;
+                    // It was a witness as long as the floor was there.
+                    self.witness[at] = cause;
+                }
                 Kind::Place => self.unplace(at, old),
             }
         }

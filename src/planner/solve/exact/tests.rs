@@ -70,7 +70,9 @@ fn agrees_with_a_sweep_on_tight_toys() {
     for seed in 0..TOYS {
         let expected = swept_fits(seed);
         n_infeasible += u64::from(!expected);
-        assert_eq!(toy_fits(seed, Rules::ALL), Some(expected), "toy {seed}");
+        for backjumps in [true, false] {
+            assert_eq!(toy_fits(seed, Rules { backjumps, ..Rules::ALL }), Some(expected), "toy {seed}, backjumps: {backjumps}");
+        }
     }
     assert!(n_infeasible * 50 > TOYS, "only {n_infeasible} of {TOYS} toys test a proof");
 }
@@ -87,6 +89,7 @@ fn no_rule_changes_an_answer() {
         Rules { twins: false, ..ALL },
         Rules { regions: false, ..ALL },
         Rules { whole_buffers: false, ..ALL },
+        Rules { backjumps: false, ..ALL },
     ];
     let mut n_open = 0;
     for seed in TOYS..TOYS + 500 {
@@ -98,7 +101,23 @@ fn no_rule_changes_an_answer() {
             }
         }
     }
-    assert!(n_open < 30, "{n_open} of 3,000 without an answer");
+    assert!(n_open < 30, "{n_open} of 3,500 without an answer");
+}
+
+#[test]
+fn proofs_take_fewer_nodes_with_backjumps() {
+    let nodes = |problem: &Problem, capacity_bytes, backjumps| {
+        let (verdict, n_nodes) = fits(problem, &all(problem), capacity_bytes, &limits(&ARMS, Rules { backjumps, ..Rules::ALL }));
+        assert_eq!(verdict, Some(false));
+        n_nodes
+    };
+    let (mut with, mut without) = (0, 0);
+    for seed in (0..TOYS).filter(|&seed| !swept_fits(seed)) {
+        let toy = tight_toy(seed);
+        with += nodes(&toy.problem, toy.capacity_bytes, true);
+        without += nodes(&toy.problem, toy.capacity_bytes, false);
+    }
+    assert!(with * 10 < without * 9, "{with} nodes with backjumps, {without} without");
 }
 
 #[test]

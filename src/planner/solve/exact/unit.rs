@@ -6,6 +6,7 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 /// An unsigned number of units; a unit is the greatest common divisor of all sizes.
 pub(super) trait Unit: Copy + Ord + Debug + Send + Sync + Add<Output = Self> + Sub<Output = Self> + AddAssign + SubAssign + 'static {
     const ZERO: Self;
+    const ONE: Self;
     const MAX: Self;
 
     /// `None` if `units` does not fit.
@@ -18,6 +19,7 @@ macro_rules! unit {
     ($number:ty) => {
         impl Unit for $number {
             const ZERO: Self = 0;
+            const ONE: Self = 1;
             const MAX: Self = <$number>::MAX;
 
             fn from_units(units: u64) -> Option<Self> {
