@@ -1,6 +1,7 @@
 //! The window driven as a person would, through its accessibility tree; pictures of the views.
 
 mod pictures;
+mod run;
 mod window;
 
 use std::path::PathBuf;
