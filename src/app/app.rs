@@ -148,6 +148,7 @@ impl App {
             wheel_zooms: settings.wheel_zooms,
             commands: &self.commands,
             running: jobs.running(JobKind::Run),
+            is_linked: true,
             has_devices: devices.is_some(),
         };
         views.run.ui(ui, &ctx);

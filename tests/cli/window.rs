@@ -47,7 +47,11 @@ fn a_recorded_run_is_drawn_to_a_file_and_a_model_has_no_run_to_draw() {
     assert!(none.code == 1 && none.stderr.contains("arenascope run -o run.json"), "{}", none.stderr);
     let opened = run_in(folder.path(), &["mine.json"]);
     assert_eq!(opened.code, 0, "{}", opened.stderr);
-    assert!(opened.stdout.contains("no display") && opened.stdout.contains("clean") && opened.stdout.contains("mine.window.png"), "{}", opened.stdout);
+    assert!(
+        opened.stdout.contains("no display") && opened.stdout.contains("clean") && opened.stdout.contains("mine.window.png"),
+        "{}",
+        opened.stdout
+    );
 }
 
 #[test]

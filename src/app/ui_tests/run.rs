@@ -114,7 +114,7 @@ fn access(run: &str, probe: &str) -> DeviceAccess {
 
 /// Settings for runs of a second.
 fn quick() -> RunSettings {
-    RunSettings { iterations: 20, scale: Scale::Times(1), budget_bytes: Some(3 << 30), ..RunSettings::default() }
+    RunSettings { iterations: 6, scale: Scale::Times(1), budget_bytes: Some(3 << 30), ..RunSettings::default() }
 }
 
 /// The Run view of a sample, with these children.
@@ -143,7 +143,7 @@ pub(super) fn recorded(file: &Path, plant: Option<Plant>) -> RunRecord {
         None => program,
     };
     let regimes = vec![Regime::AllLive, Regime::PerTensor, Regime::Caching, Regime::Arena];
-    let options = RunOptions { regimes, timed_iterations: 30, footprint: true, budget_bytes: Some(3 << 30), ..RunOptions::default() };
+    let options = RunOptions { regimes, timed_iterations: 3, footprint: true, budget_bytes: Some(3 << 30), ..RunOptions::default() };
     let mut record = RunRecord::new(&program, &options);
     let mut emit = |event: &Event| {
         record.add(event);
@@ -179,8 +179,7 @@ fn wait_until(harness: &mut Harness<'static, App>, what: &str, mut has_happened:
 fn without_a_gpu_the_view_says_why_and_what_would_help_and_the_cpu_still_runs() {
     let mut harness = run_view("article_three_tensors.json", "cpu", "none");
     harness.get_by_label("No NVIDIA driver was found.");
-    harness.get_by_label_contains("install NVIDIA's driver 470 or newer");
-    harness.get_by_label("The CPU can run the plan meanwhile.");
+    harness.get_by_label_contains("install NVIDIA's driver 470 or newer (no toolkit is needed), or run the plan on the CPU");
     harness.get_by_label("Run on CPU").click();
     harness.run_steps(4);
     let recording = shown(&harness);
@@ -412,4 +411,94 @@ fn a_run_is_saved_opened_again_and_drawn_and_a_full_disk_is_told() {
     harness.run_steps(3);
     let notice = harness.state().state.notice.clone().expect("the reason is said");
     assert!(notice.is_error && notice.text.contains("could not be saved"), "{}", notice.text);
+}
+
+/// Pictures of a run that was recorded once, in a window whose file it belongs to.
+#[test]
+fn runs_look_as_they_did() {
+    let mut results = egui_kittest::SnapshotResults::new();
+    for (theme, suffix) in [(ThemeKind::Dark, "dark"), (ThemeKind::Light, "light")] {
+        for (file, tab) in [("article_three_tensors.json", "Regimes"), ("mobilenet_v2.onnx", "Times"), ("mobilenet_v2.onnx", "Footprint")] {
+            let stem = file.split('.').next().unwrap_or(file);
+            let mut harness = opened(file, theme);
+            harness.set_size(egui::vec2(1180.0, 720.0));
+            let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("ui_tests/recorded/{stem}.run.json"));
+            harness.state().send(Command::Open(recorded));
+            harness.run_steps(5);
+            harness.get_by_label(&format!("{tab} tab")).click();
+            harness.run_steps(3);
+            harness.hover_at(egui::pos2(2.0, 2.0));
+            harness.run_steps(3);
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/ui_tests/snapshots");
+            let name = format!("run-{stem}-{}-{suffix}", tab.to_lowercase());
+            harness.snapshot_options(name, &egui_kittest::SnapshotOptions::default().output_path(folder));
+            results.extend_harness(&mut harness);
+        }
+    }
+}
+
+#[test]
+#[ignore = "TEMPORARY"]
+fn look() {
+    let out = Path::new("/tmp/rv/look");
+    std::fs::create_dir_all(out).expect("x");
+    let save =
+        |harness: &mut Harness<'static, App>, name: &str| harness.render().expect("drawn").save(out.join(format!("{name}.png"))).expect("saved");
+    for (w, h, theme, tag) in [(1440.0, 900.0, ThemeKind::Dark, "1440-dark"), (960.0, 600.0, ThemeKind::Light, "960-light")] {
+        let mut harness = opened("mobilenet_v2.onnx", theme);
+        harness.set_size(egui::vec2(w, h));
+        harness.state_mut().state.devices = Some(access("cpu", "none"));
+        harness.state().send(Command::Maximise(Some(Pane::Run)));
+        harness.run_steps(5);
+        save(&mut harness, &format!("empty-{tag}"));
+        harness.state().send(Command::Open("/tmp/rv/mb-cpu.json".into()));
+        harness.run_steps(5);
+        harness.state().send(Command::Select(Item::Step(60)));
+        harness.get_by_label("Keep the line of caching").click();
+        harness.run_steps(3);
+        harness.get_by_label("regime per-tensor").click();
+        harness.run_steps(3);
+        save(&mut harness, &format!("per-tensor-{tag}"));
+        for tab in ["Times", "Findings (0)", "Footprint"] {
+            harness.get_by_label(&format!("{tab} tab")).click();
+            harness.run_steps(3);
+            if tab == "Times" {
+                harness.get_all_by_label("Step times").next().expect("x").click();
+            }
+            harness.run_steps(3);
+            save(&mut harness, &format!("{tab}-{tag}"));
+        }
+        if let Some(tab) = harness.query_by_label("Device tab") {
+            tab.click();
+            harness.run_steps(3);
+            save(&mut harness, &format!("device-{tag}"));
+        }
+        harness.state().send(Command::Open("/tmp/rv/small-fake.json".into()));
+        harness.run_steps(5);
+        save(&mut harness, &format!("stranger-{tag}"));
+        harness.get_by_label("Runs (2) tab").click();
+        harness.run_steps(3);
+        harness.get_by_label("Compare with mb-cpu.json").click();
+        harness.run_steps(3);
+        harness.state().send(Command::Open("/tmp/rv/mb-cpu.json".into()));
+        harness.run_steps(3);
+        harness.get_by_label("Runs (3) tab").click();
+        harness.run_steps(3);
+        save(&mut harness, &format!("runs-{tag}"));
+        harness.state().send(Command::Maximise(None));
+        harness.run_steps(3);
+        save(&mut harness, &format!("explore-{tag}"));
+    }
+    let record = recorded(&small(), Some(Plant::Overlap));
+    std::fs::write("/tmp/rv/clobbered.json", record.to_json()).expect("x");
+    let mut harness = opened("../tests/gpu/small.json", ThemeKind::Dark);
+    harness.state().send(Command::Open("/tmp/rv/clobbered.json".into()));
+    harness.run_steps(5);
+    save(&mut harness, "clobbered");
+    for part in ["dies", "out-of-memory"] {
+        let mut harness = run_view("article_three_tensors.json", part, "one");
+        harness.key_press(Key::F5);
+        harness.run_steps(4);
+        save(&mut harness, part);
+    }
 }

@@ -18,6 +18,7 @@ use crate::theme::{Tokens, alpha, space};
 use crate::views::chart::{Chart, StepControls, step_ticks, step_value, to_whole};
 
 /// Everything that the view reads.
+#[derive(Clone, Copy)]
 pub(crate) struct RunCtx<'a> {
     pub(crate) tokens: &'static Tokens,
     /// The plan that is shown; `None` while only a recorded run is open.
@@ -28,6 +29,8 @@ pub(crate) struct RunCtx<'a> {
     pub(crate) commands: &'a CommandSender,
     /// The run in the background, if there is one.
     pub(crate) running: Option<&'a Running>,
+    /// Whether the steps of the charts are those of all views; a run of another file has an axis of its own.
+    pub(crate) is_linked: bool,
     /// Whether processes may be started at all.
     pub(crate) has_devices: bool,
 }
@@ -67,7 +70,9 @@ impl StepControls for RunCtx<'_> {
     }
 
     fn ask(&self, command: Command) {
-        self.send(command);
+        if self.is_linked {
+            self.send(command);
+        }
     }
 }
 

@@ -18,7 +18,7 @@ const MAX_DOTS: usize = 1000;
 /// Radius of a dot.
 const DOT: f32 = 1.7;
 /// Width of the names at the left.
-const NAMES: f32 = 170.0;
+const NAMES: f32 = 196.0;
 /// Width of one number at the right.
 const NUMBER: f32 = 66.0;
 /// From this ratio of the longest to the shortest iteration on, the axis is logarithmic.
@@ -36,7 +36,10 @@ impl TimeAxis {
         let (least, most) = samples().fold((f64::INFINITY, 0.0_f64), |(least, most), ms| (least.min(ms), most.max(ms)));
         let (least, most) = if least > most { (0.0, 1.0) } else { (least.max(1e-6), most.max(1e-6)) };
         let is_log = most / least > LOG_FROM;
-        let range = if is_log { Range::new(least.log10() - 0.04, most.log10() + 0.04) } else { Range::new(0.0, most * 1.04) };
+        // Times close together are told apart by what lies between them, not by their distance to zero.
+        let spare = (most - least) * 0.08;
+        let start = if least > most / 2.0 { (least - spare).max(0.0) } else { 0.0 };
+        let range = if is_log { Range::new(least.log10() - 0.04, most.log10() + 0.04) } else { Range::new(start, most + spare) };
         Self { x: Scale::new(range, plot.left(), plot.right()), is_log }
     }
 
@@ -57,7 +60,8 @@ impl TimeAxis {
         let rough = (most - least) / 6.0;
         let decade = 10_f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * decade).find(|step| *step >= rough).unwrap_or(rough);
-        (0_u32..12).map(|n| f64::from(n) * step).filter(|ms| *ms <= most).collect()
+        let first = (least / step).ceil();
+        (0_u32..12).map(|n| (first + f64::from(n)) * step).filter(|ms| *ms <= most).collect()
     }
 }
 

@@ -21,12 +21,14 @@ use arenascope_gpu::probe::ProbeReport;
 use arenascope_gpu::regimes::Regime;
 use egui::{Rect, RichText, Sense, Stroke, Ui, UiBuilder, vec2};
 
+use crate::axis::{Axis, Range};
 use crate::command::Command;
 use crate::curve_index::CurveIndex;
-use crate::draw::{Action, Notice, notice, progress_card};
+use crate::draw::{Action, Notice, badge, notice, progress_card};
 use crate::session::{Planned, Stage};
 use crate::text;
 use crate::theme::{Icon, motion, space};
+use crate::views::chart::step_value;
 pub(crate) use frame::RunCtx;
 pub use job::{DeviceAccess, Live, RunOrder, probe, run};
 pub use recording::{Kinship, Recording, is_recorded_run};
@@ -231,7 +233,15 @@ impl RunState {
         let mut child = ui.new_child(UiBuilder::new().max_rect(main));
         child.set_clip_rect(main.intersect(ui.clip_rect()));
         child.spacing_mut().item_spacing = egui::Vec2::ZERO;
-        self.main_ui(&mut child, ctx, recording.as_deref(), !has_side);
+        let is_stranger = ctx.running.is_none() && ctx.planned.is_some() && self.shown_kinship() == Some(Kinship::Stranger);
+        match recording.as_deref().filter(|_| is_stranger) {
+            Some(stranger) => {
+                let own = Axis::new(Range::new(step_value(stranger.steps.start), step_value(stranger.steps.end)), 2.0);
+                let apart = RunCtx { planned: None, steps: &own, is_linked: false, ..*ctx };
+                self.main_ui(&mut child, &apart, Some(stranger), !has_side);
+            }
+            None => self.main_ui(&mut child, ctx, recording.as_deref(), !has_side),
+        }
         ui.advance_cursor_after_rect(area);
     }
 
@@ -447,6 +457,12 @@ impl RunState {
         let inner = rect.shrink2(vec2(12.0, 0.0));
         let mut bar = ui.new_child(UiBuilder::new().max_rect(inner).layout(egui::Layout::left_to_right(egui::Align::Center)));
         bar.spacing_mut().item_spacing.x = 18.0;
+        // Where the right column is part of the foot, the verdict still has to be in sight.
+        if let Some(recording) = recording.filter(|_| tabs.contains(&Tab::Device) && ctx.running.is_none() && bar.available_width() > 620.0) {
+            let words = words::verdict(&recording.record);
+            let mut right = bar.new_child(UiBuilder::new().max_rect(inner).layout(egui::Layout::right_to_left(egui::Align::Center)));
+            badge(&mut right, t, words.tone, words.icon, &words.title).on_hover_text(&words.detail);
+        }
         for &tab in tabs {
             let is_front = self.tab == tab;
             let name = match tab {

@@ -236,7 +236,7 @@ fn tell(ui: &mut Ui, t: &'static Tokens, recording: &Recording, report: &RegimeR
     tip(ui, t, "measured", &at(&report.measured_curve), t.measured);
     if let Some(parts) = curves.parts.get(index) {
         tip(ui, t, "difference", &signed_bytes(parts.total), t.text);
-        for (name, bytes) in [("  kept by a pool", parts.kept), ("  granules", parts.granularity), ("  other programs", parts.others)] {
+        for (name, bytes) in [("  kept by pool or allocator", parts.kept), ("  granules", parts.granularity), ("  other programs", parts.others)] {
             if bytes != 0 {
                 tip(ui, t, name, &signed_bytes(bytes), t.text2);
             }

@@ -73,16 +73,18 @@ pub struct RegimeCurves {
     pub predicted: CurveIndex,
     /// Measured bytes above the baseline.
     pub measured: CurveIndex,
-    /// The lowest that is still explained.
+    /// The lowest that granules explain.
     pub band_low: CurveIndex,
-    /// The highest that is still explained.
+    /// The highest that granules and pools explain.
     pub band_high: CurveIndex,
     /// Measured minus planned.
     pub residual: SignedCurve,
-    /// The band's edges minus planned.
+    /// The lowest and the highest difference that has a reason: on a CPU also pages that were never touched.
     pub residual_band: [SignedCurve; 2],
     /// The difference by step, split into parts with names.
     pub parts: Vec<Residual>,
+    /// The step with the most live buffers among those at which about the most was measured.
+    pub peak: usize,
     /// Bytes without a reason, whatever their sign.
     pub unexplained: CurveIndex,
     /// Steps with such bytes.
@@ -223,15 +225,18 @@ fn regime_curves(record: &RunRecord, starts: &[u64], report: &RegimeReport) -> O
     if predicted.len() + 1 != starts.len() || measured.len() != predicted.len() {
         return None;
     }
+    let freed = freed(kind, report);
+    let kept = |step: usize| report.kept_curve.get(step).or(freed.get(step)).copied();
     let held = |step: usize| Held {
         n_blocks: report.blocks_curve.get(step).copied().unwrap_or(1),
-        kept_bytes: report.kept_curve.get(step).copied().unwrap_or_else(|| report.difference.kept.max(0).unsigned_abs()),
+        kept_bytes: kept(step).unwrap_or_else(|| report.difference.kept.max(0).unsigned_abs()),
     };
     let steps = 0..predicted.len();
     let parts: Vec<Residual> = steps.clone().map(|step| residual(kind, measured[step], predicted[step], held(step), record.noise_bytes)).collect();
     let tolerance = |step: usize| tolerance_bytes(kind, held(step).n_blocks).saturating_add(record.noise_bytes);
     let high: Vec<u64> = steps.clone().map(|step| predicted[step].saturating_add(tolerance(step)).saturating_add(held(step).kept_bytes)).collect();
-    let low: Vec<u64> = steps.map(|step| if kind == DeviceKind::Cpu { 0 } else { predicted[step].saturating_sub(tolerance(step)) }).collect();
+    let low: Vec<u64> = steps.map(|step| predicted[step].saturating_sub(tolerance(step))).collect();
+    let lowest = if kind == DeviceKind::Cpu { vec![0; low.len()] } else { low.clone() };
     let unexplained: Vec<u64> = parts.iter().map(|parts| parts.unexplained.unsigned_abs()).collect();
     let minus_planned = |edge: &[u64]| -> Option<SignedCurve> {
         let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -244,7 +249,8 @@ fn regime_curves(record: &RunRecord, starts: &[u64], report: &RegimeReport) -> O
         predicted: curve(starts, predicted)?,
         measured: curve(starts, measured)?,
         residual: SignedCurve::new(starts, &parts.iter().map(|parts| parts.total).collect::<Vec<_>>())?,
-        residual_band: [minus_planned(&low)?, minus_planned(&high)?],
+        residual_band: [minus_planned(&lowest)?, minus_planned(&high)?],
+        peak: peak(measured, &record.live_curve),
         band_low: curve(starts, &low)?,
         band_high: curve(starts, &high)?,
         n_unexplained: unexplained.iter().filter(|&&bytes| bytes > 0).count() as u64,
@@ -252,6 +258,27 @@ fn regime_curves(record: &RunRecord, starts: &[u64], report: &RegimeReport) -> O
         step_ns: curve(starts, &nanoseconds),
         parts,
     })
+}
+
+/// What was freed before each step and may still be resident: a process's own allocator gives little back to the system.
+/// At most what was needed at once before. Empty where frees reach the device.
+fn freed(kind: DeviceKind, report: &RegimeReport) -> Vec<u64> {
+    if kind != DeviceKind::Cpu {
+        return Vec::new();
+    }
+    let mut most = 0_u64;
+    let since_most = report.counted_curve.iter().map(|&bytes| {
+        most = most.max(bytes);
+        most - bytes
+    });
+    since_most.collect()
+}
+
+/// Measured bytes jitter by a page or two, so every step within 1 % of the most counts as the peak.
+fn peak(measured: &[u64], live: &[u64]) -> usize {
+    let most = measured.iter().copied().max().unwrap_or(0);
+    let near = (0..measured.len()).filter(|&step| measured[step] >= most - most / 100);
+    near.max_by_key(|&step| (live.get(step), std::cmp::Reverse(step))).unwrap_or(0)
 }
 
 fn footprint(record: &RunRecord, starts: &[u64]) -> Option<FootprintCurves> {

@@ -49,10 +49,16 @@ impl Columns {
 /// Draws the table; a click looks at a regime, its eye keeps its line beside the others.
 pub(super) fn table(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, looked_at: Option<Regime>, regime: &mut Regime, beside: &mut Vec<Regime>) {
     headings(ui, ctx.tokens);
+    if recording.record.regimes.is_empty() {
+        let area = ui.available_rect_before_wrap();
+        ui.painter().text(area.center(), Align2::CENTER_CENTER, "Nothing was measured", ctx.tokens.body(), ctx.tokens.text3);
+        return;
+    }
     ScrollArea::vertical().id_salt("run-regimes").auto_shrink(false).show(ui, |ui| {
         for report in &recording.record.regimes {
             let is_front = looked_at == Some(report.regime);
-            row(ui, ctx, report, is_front, regime, beside);
+            let n_wrong = recording.record.findings.iter().filter(|finding| finding.regime == report.regime).count();
+            row(ui, ctx, (report, n_wrong), is_front, regime, beside);
         }
     });
 }
@@ -71,13 +77,13 @@ fn headings(ui: &mut Ui, t: &'static Tokens) {
     put(columns.measured, Align2::RIGHT_CENTER, "Measured");
     put(columns.difference, Align2::RIGHT_CENTER, "Difference");
     put(columns.why, Align2::LEFT_CENTER, "Why");
-    put(columns.calls, Align2::RIGHT_CENTER, "Calls");
+    put(columns.calls, Align2::RIGHT_CENTER, "Allocator calls");
     put(columns.median, Align2::RIGHT_CENTER, "Median");
     put(columns.unused, Align2::RIGHT_CENTER, "Unused");
     put(columns.result, Align2::LEFT_CENTER, "Result");
 }
 
-fn row(ui: &mut Ui, ctx: &RunCtx<'_>, report: &RegimeReport, is_front: bool, regime: &mut Regime, beside: &mut Vec<Regime>) {
+fn row(ui: &mut Ui, ctx: &RunCtx<'_>, (report, n_wrong): (&RegimeReport, usize), is_front: bool, regime: &mut Regime, beside: &mut Vec<Regime>) {
     let t = ctx.tokens;
     let has_run = report.status == RegimeStatus::Ran;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), space::TABLE_ROW.max(t.size.body + 8.0)), Sense::click());
@@ -101,7 +107,7 @@ fn row(ui: &mut Ui, ctx: &RunCtx<'_>, report: &RegimeReport, is_front: bool, reg
     cut_text(&painter, at(columns.name), Align2::LEFT_CENTER, number.left() - 8.0 - columns.name, (regime_name(report.regime), font, ink));
     if has_run {
         eye(ui, ctx, at(columns.eye), report.regime, beside);
-        cells(&painter, t, rect, &columns, report, is_front);
+        cells(&painter, t, rect, &columns, (report, n_wrong), is_front);
     } else {
         let (word, colour) = if report.status == RegimeStatus::Failed { ("failed", t.err) } else { ("not run", t.text2) };
         let words = format!("{word}: {}", report.note);
@@ -139,7 +145,7 @@ fn eye(ui: &mut Ui, ctx: &RunCtx<'_>, centre: egui::Pos2, regime: Regime, beside
     response.on_hover_text("Draw its measured line beside the regime that is looked at");
 }
 
-fn cells(painter: &Painter, t: &'static Tokens, rect: Rect, columns: &Columns, report: &RegimeReport, is_front: bool) {
+fn cells(painter: &Painter, t: &'static Tokens, rect: Rect, columns: &Columns, (report, n_wrong): (&RegimeReport, usize), is_front: bool) {
     let quiet = if is_front { t.text2 } else { t.text3 };
     let put = |x: f32, text: &str, font: FontId, colour: Color32| {
         painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, text, font, colour);
@@ -153,19 +159,29 @@ fn cells(painter: &Painter, t: &'static Tokens, rect: Rect, columns: &Columns, r
         (false, _) => t.text,
     };
     put(columns.difference, &signed_bytes(difference.total), t.body(), colour);
-    let width = columns.calls - 52.0 - columns.why;
+    let width = columns.calls - 78.0 - columns.why;
     let why = (difference.why.as_str(), t.body(), if has_riddle { t.err } else { quiet });
     cut_text(painter, pos2(columns.why, rect.center().y), Align2::LEFT_CENTER, width, why);
     let calls = report.calls;
-    let words = format!("{} + {}", text::count(calls.setup), text::count(calls.iteration));
+    let words = format!("{} + {}", text::count(calls.setup + calls.first_iteration), text::count(calls.iteration));
     put(columns.calls, &words, t.body(), if calls.iteration == 0 { t.ok } else { t.text2 });
     let median = report.latency.as_ref().map_or_else(|| text::NONE.to_owned(), |latency| milliseconds(latency.p50_ms));
     put(columns.median, &median, t.body(), t.text2);
     let unused = if report.fragmentation > UNUSED_WARNS_FROM { t.warn } else { t.text2 };
     put(columns.unused, &text::percent(report.fragmentation), t.body(), unused);
-    paint_icon(painter, pos2(columns.result + 7.0, rect.center().y), Icon::CHECK, 12.0, t.ok);
+    let (icon, colour, words) = match n_wrong {
+        0 => (Icon::CHECK, t.ok, "clean".to_owned()),
+        n => (Icon::WARNING_OCTAGON, t.err, format!("{} wrong", text::count(n as u64))),
+    };
+    paint_icon(painter, pos2(columns.result + 7.0, rect.center().y), icon, 12.0, colour);
     let width = rect.right() - columns.result - 24.0;
-    cut_text(painter, pos2(columns.result + 18.0, rect.center().y), Align2::LEFT_CENTER, width, ("measured", t.body(), quiet));
+    cut_text(
+        painter,
+        pos2(columns.result + 18.0, rect.center().y),
+        Align2::LEFT_CENTER,
+        width,
+        (&words, t.body(), if n_wrong == 0 { quiet } else { t.err }),
+    );
 }
 
 fn tooltip(ui: &mut Ui, t: &'static Tokens, report: &RegimeReport) {
@@ -184,7 +200,7 @@ fn tooltip(ui: &mut Ui, t: &'static Tokens, report: &RegimeReport) {
     line(
         ui,
         &format!(
-            "Calls of the device's allocator: {} before the first iteration, {} in it, {} in a later one; {} requests per iteration.",
+            "Calls of the device's allocator: {} before the first iteration and {} in it, then {} per iteration; {} requests per iteration.",
             text::count(calls.setup),
             text::count(calls.first_iteration),
             text::count(calls.iteration),

@@ -63,7 +63,7 @@ pub(super) fn residual_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, 
         if let Some(parts) = curves.parts.get(index) {
             tip(ui, t, "measured − planned", &signed_bytes(parts.total), t.text);
             tip(ui, t, "granules", &signed_bytes(parts.granularity), t.text2);
-            tip(ui, t, "kept by a pool", &signed_bytes(parts.kept), t.text2);
+            tip(ui, t, "kept by pool or allocator", &signed_bytes(parts.kept), t.text2);
             tip(ui, t, "other programs", &signed_bytes(parts.others), t.text2);
             tip(ui, t, "unexplained", &signed_bytes(parts.unexplained), if parts.unexplained == 0 { t.ok } else { t.err });
         }

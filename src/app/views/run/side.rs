@@ -7,7 +7,7 @@ use egui::{Color32, Mesh, Rect, RichText, Sense, Shape, Ui, vec2};
 use super::frame::{RunCtx, cut_text, strip};
 use super::overlay::kinship_words;
 use super::recording::{Recording, RegimeCurves};
-use super::words::{Verdict, capital, date, kind_name, regime_name, signed_bytes, verdict};
+use super::words::{Verdict, capital, date, for_window, kind_name, regime_name, signed_bytes, verdict};
 use super::{Kinship, RunState, settings};
 use crate::draw::{Hatch, Tone, hatch, paint_icon};
 use crate::session::Stage;
@@ -85,8 +85,10 @@ fn chosen_device(ui: &mut Ui, ctx: &RunCtx<'_>, state: &RunState) {
         (Stage::Running(_), None) => paragraph(ui, t, "Looking for GPUs, for ten seconds at most…", t.text2),
         (_, Some(probe)) if probe.devices.is_empty() => {
             paragraph(ui, t, &format!("{}.", capital(&probe.message)), t.text);
-            paragraph(ui, t, &format!("What may help: {}.", probe.remedy), t.text2);
-            paragraph(ui, t, "The CPU can run the plan meanwhile.", t.text2);
+            paragraph(ui, t, &format!("What may help: {}.", for_window(&probe.remedy)), t.text2);
+            if !probe.remedy.contains("cpu") {
+                paragraph(ui, t, "The CPU can run the plan meanwhile.", t.text2);
+            }
         }
         (_, Some(probe)) => {
             for device in &probe.devices {
@@ -180,7 +182,7 @@ fn parts(t: &Tokens, recording: &Recording, report: &RegimeReport, split: Residu
     parts.push(part("held, used by no buffer now", signed(planned - live), t.naive, true));
     let name = if split.granularity < 0 { "not touched, or in memory held already" } else { "rounding to granules" };
     parts.push(part(name, split.granularity, t.measured, false));
-    parts.push(part("kept by a pool", split.kept, alpha(t.measured, 0.5), true));
+    parts.push(part("kept by pool or allocator", split.kept, alpha(t.measured, 0.5), true));
     parts.push(part("other programs", split.others, t.warn, false));
     parts.push(part("unexplained", split.unexplained, t.err, false));
     parts
@@ -189,10 +191,7 @@ fn parts(t: &Tokens, recording: &Recording, report: &RegimeReport, split: Residu
 fn bytes(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, report: &RegimeReport, curves: &RegimeCurves) {
     let t = ctx.tokens;
     let in_hand = ctx.step_in_hand().and_then(|step| Some((step, recording.index_of(step)?)));
-    let peak = || {
-        let (_, step) = curves.measured.max();
-        (step, recording.index_of(step).unwrap_or(0))
-    };
+    let peak = || (recording.number(curves.peak).unwrap_or(0), curves.peak);
     let is_peak = in_hand.is_none();
     let (step, index) = in_hand.unwrap_or_else(peak);
     let facts = format!("{}, step {}{}", regime_name(report.regime), text::count(step), if is_peak { ", its peak" } else { "" });

@@ -32,14 +32,17 @@ pub(crate) fn run_toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, com
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = space::LABEL_GAP;
             let view = &state.views.run;
-            if ui.available_width() > NAME_FROM
+            let has_settings = state.session.is_some() && state.devices.is_some();
+            if (!has_settings || ui.available_width() > NAME_FROM)
                 && let Some(name) = state.session.as_ref().map(|session| &session.name).or_else(|| view.shown().map(|shown| &shown.record.file))
             {
                 ui.label(Icon::FILE.text(15.0, t.text2));
                 ui.label(RichText::new(text::middle_cut(name, 26)).font(t.body_strong()).color(t.text));
-                ui.separator();
+                if has_settings {
+                    ui.separator();
+                }
             }
-            if state.session.is_some() && state.devices.is_some() {
+            if has_settings {
                 settings_ui(ui, t, state, commands);
                 start_ui(ui, t, state, commands);
             }

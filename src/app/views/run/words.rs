@@ -80,6 +80,7 @@ pub(super) fn signed_bytes(bytes: i64) -> String {
 pub(super) fn milliseconds(ms: f64) -> String {
     match ms {
         ms if !ms.is_finite() || ms < 0.0 => text::NONE.to_owned(),
+        0.0 => "0".to_owned(),
         ms if ms < 0.1 => format!("{:.1} µs", ms * 1e3),
         ms if ms < 9.995 => format!("{ms:.2} ms"),
         ms if ms < 99.95 => format!("{ms:.1} ms"),
@@ -105,7 +106,7 @@ pub(super) struct Verdict {
 pub(super) fn verdict(record: &RunRecord) -> Verdict {
     let make = |tone, icon, title: &str, detail: String| Verdict { tone, icon, title: title.to_owned(), detail };
     let error = record.error.as_ref().map(|error| {
-        let remedy = if error.remedy.is_empty() { String::new() } else { format!(". What may help: {}", error.remedy) };
+        let remedy = if error.remedy.is_empty() { String::new() } else { format!(". What may help: {}", for_window(&error.remedy)) };
         format!("{}{remedy}.", capital(&error.message))
     });
     match record.outcome {
@@ -147,6 +148,11 @@ fn clean_detail(record: &RunRecord) -> String {
 fn does_not_fit(record: &RunRecord) -> String {
     let skipped: Vec<&RegimeReport> = record.regimes.iter().filter(|report| report.regime.is_arena() && !report.note.is_empty()).collect();
     skipped.first().map_or_else(String::new, |report| format!("{}.", capital(&report.note)))
+}
+
+/// A remedy with the window's controls in place of the command line's options.
+pub(super) fn for_window(remedy: &str) -> String {
+    remedy.replace("with --device cpu", "on the CPU").replace("--scale", "scale").replace("--budget", "the budget")
 }
 
 /// The same sentence with a capital letter at its start.
