@@ -254,10 +254,7 @@ fn a_regime_is_looked_at_and_kept_by_a_click() {
     harness.get_by_label("Times tab").click();
     harness.run_steps(3);
     assert_eq!(harness.query_all_by_label_contains("times of ").count(), 4, "pool and replay need a GPU");
-    assert_eq!(
-        shown(&harness).regime(Regime::Arena).and_then(|(report, _)| report.latency.clone()).map(|latency| latency.samples_ms.len()),
-        Some(20)
-    );
+    assert_eq!(shown(&harness).regime(Regime::Arena).and_then(|(report, _)| report.latency.clone()).map(|latency| latency.samples_ms.len()), Some(6));
 }
 
 #[test]
@@ -434,71 +431,5 @@ fn runs_look_as_they_did() {
             harness.snapshot_options(name, &egui_kittest::SnapshotOptions::default().output_path(folder));
             results.extend_harness(&mut harness);
         }
-    }
-}
-
-#[test]
-#[ignore = "TEMPORARY"]
-fn look() {
-    let out = Path::new("/tmp/rv/look");
-    std::fs::create_dir_all(out).expect("x");
-    let save =
-        |harness: &mut Harness<'static, App>, name: &str| harness.render().expect("drawn").save(out.join(format!("{name}.png"))).expect("saved");
-    for (w, h, theme, tag) in [(1440.0, 900.0, ThemeKind::Dark, "1440-dark"), (960.0, 600.0, ThemeKind::Light, "960-light")] {
-        let mut harness = opened("mobilenet_v2.onnx", theme);
-        harness.set_size(egui::vec2(w, h));
-        harness.state_mut().state.devices = Some(access("cpu", "none"));
-        harness.state().send(Command::Maximise(Some(Pane::Run)));
-        harness.run_steps(5);
-        save(&mut harness, &format!("empty-{tag}"));
-        harness.state().send(Command::Open("/tmp/rv/mb-cpu.json".into()));
-        harness.run_steps(5);
-        harness.state().send(Command::Select(Item::Step(60)));
-        harness.get_by_label("Keep the line of caching").click();
-        harness.run_steps(3);
-        harness.get_by_label("regime per-tensor").click();
-        harness.run_steps(3);
-        save(&mut harness, &format!("per-tensor-{tag}"));
-        for tab in ["Times", "Findings (0)", "Footprint"] {
-            harness.get_by_label(&format!("{tab} tab")).click();
-            harness.run_steps(3);
-            if tab == "Times" {
-                harness.get_all_by_label("Step times").next().expect("x").click();
-            }
-            harness.run_steps(3);
-            save(&mut harness, &format!("{tab}-{tag}"));
-        }
-        if let Some(tab) = harness.query_by_label("Device tab") {
-            tab.click();
-            harness.run_steps(3);
-            save(&mut harness, &format!("device-{tag}"));
-        }
-        harness.state().send(Command::Open("/tmp/rv/small-fake.json".into()));
-        harness.run_steps(5);
-        save(&mut harness, &format!("stranger-{tag}"));
-        harness.get_by_label("Runs (2) tab").click();
-        harness.run_steps(3);
-        harness.get_by_label("Compare with mb-cpu.json").click();
-        harness.run_steps(3);
-        harness.state().send(Command::Open("/tmp/rv/mb-cpu.json".into()));
-        harness.run_steps(3);
-        harness.get_by_label("Runs (3) tab").click();
-        harness.run_steps(3);
-        save(&mut harness, &format!("runs-{tag}"));
-        harness.state().send(Command::Maximise(None));
-        harness.run_steps(3);
-        save(&mut harness, &format!("explore-{tag}"));
-    }
-    let record = recorded(&small(), Some(Plant::Overlap));
-    std::fs::write("/tmp/rv/clobbered.json", record.to_json()).expect("x");
-    let mut harness = opened("../tests/gpu/small.json", ThemeKind::Dark);
-    harness.state().send(Command::Open("/tmp/rv/clobbered.json".into()));
-    harness.run_steps(5);
-    save(&mut harness, "clobbered");
-    for part in ["dies", "out-of-memory"] {
-        let mut harness = run_view("article_three_tensors.json", part, "one");
-        harness.key_press(Key::F5);
-        harness.run_steps(4);
-        save(&mut harness, part);
     }
 }

@@ -1,6 +1,7 @@
 //! Predicted, counted and measured memory: equal where they must be, different only for a reason.
 
 use arenascope_gpu::device::DeviceKind;
+use arenascope_gpu::program::Home;
 use arenascope_gpu::protocol::{Outcome, RegimeReport, RegimeStatus};
 use arenascope_gpu::record::RunRecord;
 use arenascope_gpu::regimes::Regime;
@@ -34,6 +35,27 @@ fn every_regime_counts_what_was_predicted_on_random_graphs() {
             assert_eq!(report.difference.unexplained, 0, "seed {seed}, {}: {:?}", regime.name(), report.difference);
         }
     }
+}
+
+#[test]
+fn a_record_says_what_is_live_and_held_at_every_step() {
+    let program = graph_with_everything();
+    let (_guard, mut fake) = fake_device();
+    let record = run_on(&mut fake, &program, &quick(&Regime::ALL));
+    let n = program.steps.len();
+    assert_eq!(record.step_numbers, (0..n as u64).collect::<Vec<_>>());
+    assert_eq!(record.live_curve, report(&record, Regime::PerTensor).predicted_curve);
+    for regime in [Regime::Arena, Regime::ArenaGraph] {
+        assert_eq!(report(&record, regime).blocks_curve, vec![1; n], "{}", regime.name());
+    }
+    let planned: Vec<_> = program.buffers.iter().filter(|buffer| buffer.home == Home::Arena).collect();
+    let live = |step: usize| planned.iter().filter(|buffer| (buffer.first_step..=buffer.last_step).contains(&step)).count() as u64;
+    assert_eq!(report(&record, Regime::PerTensor).blocks_curve, (0..n).map(live).collect::<Vec<_>>());
+    assert_eq!(report(&record, Regime::AllLive).blocks_curve, vec![planned.len() as u64; n]);
+    let pool = report(&record, Regime::Pool);
+    assert_eq!(pool.kept_curve.len(), n);
+    assert_eq!(pool.kept_curve.iter().copied().max(), Some(pool.difference.kept.unsigned_abs()), "{:?}", pool.difference);
+    assert!(report(&record, Regime::Caching).kept_curve.is_empty(), "it has no pool of the driver");
 }
 
 #[test]

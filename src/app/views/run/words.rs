@@ -135,13 +135,14 @@ pub(super) fn verdict(record: &RunRecord) -> Verdict {
 }
 
 fn clean_detail(record: &RunRecord) -> String {
-    let reads: u64 = record.regimes.iter().filter(|report| report.status == RegimeStatus::Ran).map(|report| report.n_checks).sum();
-    let iterations = record.options.checked_iterations;
-    let reads = reads.saturating_mul(u64::from(iterations));
+    let ran = || record.regimes.iter().filter(|report| report.status == RegimeStatus::Ran);
+    let iterations = u64::from(record.options.checked_iterations);
+    let reads = ran().map(|report| report.n_checks).sum::<u64>().saturating_mul(iterations);
     format!(
-        "{} in {}, 0 wrong words.",
+        "{}, {} in each of {}, 0 wrong words.",
         text::counted(reads, "read checked", "reads checked"),
-        text::counted(iterations.into(), "iteration", "iterations")
+        text::counted(iterations, "iteration", "iterations"),
+        text::counted(ran().count() as u64, "regime", "regimes")
     )
 }
 
