@@ -54,7 +54,7 @@ fn a_record_says_what_is_live_and_held_at_every_step() {
     assert_eq!(report(&record, Regime::AllLive).blocks_curve, vec![planned.len() as u64; n]);
     let pool = report(&record, Regime::Pool);
     assert_eq!(pool.kept_curve.len(), n);
-    assert_eq!(pool.kept_curve.iter().copied().max(), Some(pool.difference.kept.unsigned_abs()), "{:?}", pool.difference);
+    assert!(pool.kept_curve.iter().all(|kept| (31 << 20..32 << 20).contains(kept)), "one lump less what was given: {:?}", pool.kept_curve);
     assert!(report(&record, Regime::Caching).kept_curve.is_empty(), "it has no pool of the driver");
 }
 

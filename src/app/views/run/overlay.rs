@@ -9,9 +9,10 @@ use super::frame::{RunCtx, byte_axis, curve_path, cut_text, fill_below, n_column
 use super::recording::{Kinship, Recording, RegimeCurves};
 use super::words::{milliseconds, regime_name, signed_bytes, verdict};
 use crate::axis::{Range, Scale};
-use crate::draw::{Hatch, Notice, Pixels, dashed_runs, hatch, notice, polyline, tag};
+use crate::draw::{Hatch, Notice, Pixels, dashed_runs, hatch, icon_button, notice, polyline, tag};
 use crate::text;
 use crate::theme::{Icon, Tokens, alpha, stroke};
+use crate::views::Pane;
 use crate::views::chart::{Chart, step_value};
 
 /// Room above the highest line.
@@ -39,7 +40,10 @@ pub(super) struct Lines<'a> {
 pub(super) fn overlay_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, lines: &Lines<'_>, height: f32) {
     let Some((report, curves)) = recording.regime(lines.regime) else { return };
     let t = ctx.tokens;
-    strip(ui, t, "Planned and measured", &facts(recording, lines.regime), |ui| legend(ui, t));
+    strip(ui, t, "Planned and measured", &facts(recording, lines.regime), |ui| {
+        help(ui, t);
+        legend(ui, t);
+    });
     let chart = step_chart(ui, ctx, "run", (height - crate::theme::space::PANEL_HEADER).max(30.0));
     let y = scale(recording, curves, lines, &chart);
     byte_axis(ui, t, &chart, &y);
@@ -115,6 +119,16 @@ pub(super) fn kinship_words(kinship: Kinship, recording: &Recording) -> Option<S
         )),
         Kinship::Stranger => Some(format!("of {}, which is not the file that is open: its steps are not linked.", recording.record.file)),
     }
+}
+
+/// What the chart shows, behind a question mark.
+fn help(ui: &mut Ui, t: &'static Tokens) {
+    let button = icon_button(ui, t, Icon::QUESTION, "Help: Run");
+    egui::Popup::menu(&button).show(|ui| {
+        ui.set_max_width(320.0);
+        ui.label(egui::RichText::new(Pane::Run.title()).font(t.body_strong()));
+        ui.label(egui::RichText::new(Pane::Run.help()).font(t.body()).color(t.text2));
+    });
 }
 
 fn legend(ui: &mut Ui, t: &'static Tokens) {

@@ -302,3 +302,59 @@ pub fn is_recorded_run(head: &[u8]) -> bool {
     let text: String = String::from_utf8_lossy(head).chars().filter(|c| !c.is_whitespace()).take(64).collect();
     text.starts_with('{') && text.contains("\"kind\":\"run\"")
 }
+
+#[cfg(test)]
+mod tests {
+    use arenascope_gpu::program::{Program, Step};
+    use arenascope_gpu::protocol::RunOptions;
+
+    use super::*;
+
+    fn record() -> RunRecord {
+        let step = |op: &str, number| Step { op: op.to_owned(), number, reads: Vec::new(), writes: Vec::new() };
+        let program = Program {
+            file: "far apart".to_owned(),
+            buffers: Vec::new(),
+            values: Vec::new(),
+            steps: vec![step("first", 3), step("second", 7)],
+            arena_bytes: 64,
+            static_bytes: 0,
+            align: 64,
+            scale: 1,
+        };
+        RunRecord::new(&program, &RunOptions::default())
+    }
+
+    #[test]
+    fn steps_that_are_far_apart_keep_their_numbers() {
+        let recording = Recording::new("run", record());
+        assert_eq!((recording.steps.start, recording.steps.end), (3, 8));
+        assert_eq!([2, 3, 6, 7, 8].map(|step| recording.index_of(step)), [None, Some(0), Some(0), Some(1), None]);
+        assert_eq!([0, 1, 2].map(|index| recording.number(index)), [Some(3), Some(7), None]);
+    }
+
+    #[test]
+    fn a_record_that_contradicts_itself_opens_with_what_makes_sense() {
+        let mut record = record();
+        record.step_numbers = vec![7, 3];
+        record.live_curve = vec![1];
+        let recording = Recording::new("run", record);
+        assert_eq!([recording.number(0), recording.number(1)], [Some(0), Some(1)], "counted from 0");
+        assert!(recording.live.is_none() && recording.curves.is_empty());
+        let empty = Recording::from_json("empty", "{\"kind\": \"plan\"}").expect_err("it is no run");
+        assert!(empty.contains("not a recorded run"), "{empty}");
+    }
+
+    #[test]
+    fn the_peak_is_where_most_is_live_among_steps_measured_alike() {
+        assert_eq!(peak(&[1000, 1000, 992, 10], &[1, 5, 9, 50]), 2);
+        assert_eq!(peak(&[10, 20, 20], &[]), 1, "the first one, where nothing else decides");
+        assert_eq!(peak(&[], &[]), 0);
+    }
+
+    #[test]
+    fn a_recorded_run_is_told_by_its_first_bytes() {
+        assert!(is_recorded_run(b"{\n  \"schema\": 1,\n  \"kind\": \"run\",\n"));
+        assert!(!is_recorded_run(b"{\"schema\": 1, \"kind\": \"plan\"}") && !is_recorded_run(b"[1]") && !is_recorded_run(b""));
+    }
+}

@@ -163,7 +163,7 @@ fn cells(painter: &Painter, t: &'static Tokens, rect: Rect, columns: &Columns, (
     let why = (difference.why.as_str(), t.body(), if has_riddle { t.err } else { quiet });
     cut_text(painter, pos2(columns.why, rect.center().y), Align2::LEFT_CENTER, width, why);
     let calls = report.calls;
-    let words = format!("{} + {}", text::count(calls.setup + calls.first_iteration), text::count(calls.iteration));
+    let words = format!("{} + {}", text::count(calls.setup.saturating_add(calls.first_iteration)), text::count(calls.iteration));
     put(columns.calls, &words, t.body(), if calls.iteration == 0 { t.ok } else { t.text2 });
     let median = report.latency.as_ref().map_or_else(|| text::NONE.to_owned(), |latency| milliseconds(latency.p50_ms));
     put(columns.median, &median, t.body(), t.text2);
