@@ -96,7 +96,7 @@ fn a_replayed_graph_calls_no_allocator_and_a_plan_calls_it_once() {
     (options.checked_iterations, options.timed_iterations) = (3, 5);
     let record = run_on(&mut fake, &program, &options);
     let calls = |regime| report(&record, regime).calls;
-    let n_planned = program.buffers.iter().filter(|buffer| buffer.home == arenascope_gpu::program::Home::Arena).count() as u64;
+    let n_planned = program.buffers.iter().filter(|buffer| buffer.home == Home::Arena).count() as u64;
     for regime in [Regime::Arena, Regime::ArenaGraph] {
         assert_eq!((calls(regime).setup, calls(regime).first_iteration, calls(regime).iteration, calls(regime).requests), (1, 0, 0, 0));
     }
