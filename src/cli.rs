@@ -8,10 +8,10 @@ use crate::cli_args::CommandLine;
 use crate::cli_plan::{load, make_plan};
 use crate::cli_print::{print, print_failure};
 use crate::cli_request::{ExportKind, Job, Request, UsageError};
-use crate::cli_window::{Opened, draw_picture, open_window, window_picture};
+use crate::cli_window::{Opened, draw_picture, open_window, recorded_run, window_picture};
 use crate::{
     cli_bench, cli_check, cli_compare, cli_devices, cli_diff, cli_explain, cli_export, cli_find, cli_inspect, cli_json, cli_keep, cli_orders,
-    cli_report, cli_run, cli_sweep,
+    cli_report, cli_run, cli_run_report, cli_sweep,
 };
 
 /// Wrong usage, as opposed to a run that failed.
@@ -148,6 +148,12 @@ fn window(file: Option<&std::path::Path>, job: &Job) -> anyhow::Result<Outcome> 
     let Some(file) = file else {
         anyhow::bail!("there is no display to open a window on: {why}: name a file to plan it without one, or see --help");
     };
+    if let Some(record) = recorded_run(file)? {
+        print(&format!("there is no display to open a window on ({why}); here are the run and a picture of the window\n\n"))?;
+        print(&cli_run_report::text_report(&record, None))?;
+        let picture = draw_picture(file, job, &window_picture(file))?;
+        return print(&format!("\n{picture}")).map(|()| Outcome::Done);
+    }
     let prepared = load(file, &job.read, job.prepare)?;
     let planned = make_plan(&prepared, job)?;
     print(&format!("there is no display to open a window on ({why}); here are the plan and a picture of the window\n\n"))?;

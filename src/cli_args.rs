@@ -382,7 +382,7 @@ pub(crate) enum KindArg {
 }
 
 /// The views that can be drawn: the whole window, or one of its panes by its title.
-const VIEWS: [&str; 8] = ["window", "lifetimes", "arena", "memory", "interference", "inspector", "table", "strategies"];
+const VIEWS: [&str; 9] = ["window", "lifetimes", "arena", "memory", "interference", "inspector", "table", "strategies", "run"];
 
 /// The themes that there are.
 const THEMES: [&str; 3] = ["light", "dark", "projector"];

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use arenascope_app::{LaunchSettings, WindowError};
+use arenascope_app::{LaunchSettings, WindowError, read_recorded_run};
+use arenascope_gpu::record::RunRecord;
 
 use crate::cli_request::{Job, Picture};
 
@@ -36,6 +37,12 @@ pub(crate) fn draw_picture(file: &Path, job: &Job, picture: &Picture) -> anyhow:
         picture.output.display(),
         if picture.view == "window" { "window".to_owned() } else { format!("{} view", picture.view) }
     ))
+}
+
+/// The recorded run in a file; `None` if the file is something else.
+pub(crate) fn recorded_run(file: &Path) -> anyhow::Result<Option<RunRecord>> {
+    let recorded = read_recorded_run(file).transpose().map_err(anyhow::Error::msg)?;
+    Ok(recorded.map(|recording| recording.record.clone()))
 }
 
 /// Where the picture of a window goes that cannot be shown: the working directory.

@@ -16,6 +16,7 @@ use crate::session::{Planned, Stage};
 use crate::state::{Settings, State};
 use crate::text;
 use crate::theme::{self, Icon, ThemeKind, Tokens, motion};
+use crate::views::run::{RunCtx, run_toolbar_ui};
 use crate::views::{Pane, Views, memory, ruler};
 
 /// The key under which the settings are kept.
@@ -110,9 +111,11 @@ impl App {
     /// Draws the window.
     pub fn draw(&mut self, ui: &mut Ui) {
         let t = self.state.settings.theme.tokens();
-        menu_bar::menu_bar_ui(ui, t, &self.commands, self.state.session.is_some());
+        menu_bar::menu_bar_ui(ui, t, &self.commands, self.state.session.is_some(), self.state.views.maximised);
         status_bar::status_bar_ui(ui, t, &self.state, &self.commands);
-        if let Some(session) = &self.state.session {
+        if self.shows_run() {
+            run_toolbar_ui(ui, t, &self.state, &self.commands);
+        } else if let Some(session) = &self.state.session {
             toolbar::toolbar_ui(ui, t, &self.state, session, &self.commands);
         }
         egui::CentralPanel::no_frame().show(ui, |ui| self.work_area(ui, t));
@@ -129,7 +132,35 @@ impl App {
         }
     }
 
+    /// Whether the Run view fills the window: with a file, or for a recorded run alone.
+    fn shows_run(&self) -> bool {
+        let has_data = self.state.planned().is_some() || (self.state.session.is_none() && self.state.views.run.shown().is_some());
+        self.state.views.maximised == Some(Pane::Run) && has_data
+    }
+
+    /// Draws the Run view.
+    fn run_ui(&mut self, ui: &mut Ui) {
+        let State { settings, session, selection, steps, views, jobs, devices, .. } = &mut self.state;
+        let ctx = RunCtx {
+            tokens: settings.theme.tokens(),
+            planned: session.as_ref().and_then(|session| session.shown()),
+            selection,
+            steps,
+            wheel_zooms: settings.wheel_zooms,
+            commands: &self.commands,
+            running: jobs.running(JobKind::Run),
+            is_linked: true,
+            has_devices: devices.is_some(),
+        };
+        views.run.ui(ui, &ctx);
+    }
+
     fn work_area(&mut self, ui: &mut Ui, t: &'static Tokens) {
+        if self.shows_run() {
+            ui.painter().rect_filled(ui.available_rect_before_wrap(), 0.0, t.bg1);
+            self.run_ui(ui);
+            return;
+        }
         let Some(session) = &self.state.session else {
             welcome::welcome_ui(ui, t, &self.state, &self.commands);
             return;
@@ -214,12 +245,14 @@ pub fn pane_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, views: &mut Views, pane: Pane) {
             }
             views.arena.ui(ui, ctx);
         }
-        Pane::Memory => memory::memory_ui(ui, ctx),
+        Pane::Memory => memory::memory_ui(ui, ctx, views.run.measured(ctx.planned)),
         Pane::Interference => views.interference.ui(ui, ctx),
         Pane::Inspector => views.inspector.ui(ui, ctx),
         Pane::Table if views.shows_strategies && views.maximised.is_none() => views.strategies.ui(ui, ctx),
         Pane::Table => views.table.ui(ui, ctx),
         Pane::Strategies => views.strategies.ui(ui, ctx),
+        // It is never docked: `App` draws it over all others.
+        Pane::Run => {}
     }
 }
 

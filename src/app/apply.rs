@@ -7,6 +7,7 @@ use std::time::Duration;
 use arenascope_formats::ReadOptions;
 use arenascope_planner::ids::BufferId;
 
+use crate::apply_run;
 use crate::axis::{Axis, Glide, Range};
 use crate::better::Better;
 use crate::command::Command;
@@ -50,7 +51,10 @@ pub fn apply(state: &mut State, picker: &Arc<dyn FilePicker>, command: Command) 
         Command::OpenByPath => state.path_field = Some(PathField { text: String::new(), is_export: false }),
         Command::Open(path) => open(state, &path),
         Command::OpenSample(sample) => open_sample(state, sample),
-        Command::CloseFile => close(state),
+        Command::CloseFile => {
+            state.views.maximised = None;
+            close(state);
+        }
         Command::ClearRecent => state.settings.recent.clear(),
         Command::ExportDialog => pick_export(state, picker),
         Command::Export(path) => export_to(state, path),
@@ -61,6 +65,7 @@ pub fn apply(state: &mut State, picker: &Arc<dyn FilePicker>, command: Command) 
         Command::MeasureOrders => planning::measure_orders(state),
         Command::Undo => planning::undo(state),
         Command::Redo => planning::redo(state),
+        Command::Run(command) => apply_run::apply_run(state, command),
         Command::Quit => state.quit = true,
         command => apply_to_view(state, command),
     }
@@ -155,6 +160,12 @@ fn take_event(state: &mut State, event: Event) {
         Outcome::Better(Err(message)) | Outcome::Explained(Err(message)) | Outcome::Differs(Err(message)) => notify(state, message, true),
         Outcome::Thumbnails(thumbnails) => state.views.thumbnails = thumbnails,
         Outcome::LaidOut(result) => state.views.interference.take_layout(result),
+        Outcome::Recorded(result) => {
+            drop_pending(state);
+            apply_run::opened(state, result);
+        }
+        Outcome::Probed(report) => apply_run::probed(state, report),
+        Outcome::Ran(result) => apply_run::ran(state, result),
         Outcome::Exported(Ok(path)) => notify(state, format!("wrote {}", path.display()), false),
         Outcome::Exported(Err(message)) => notify(state, message, true),
     }
@@ -196,6 +207,9 @@ fn pick_export(state: &mut State, picker: &Arc<dyn FilePicker>) {
 /// The file name that an export is offered under.
 fn suggested_export(state: &State) -> String {
     let stem = state.session.as_ref().map_or_else(|| "plan".to_owned(), |session| export::stem(&session.name));
+    if let Some(recording) = state.views.run.shown().filter(|_| state.views.maximised == Some(Pane::Run)) {
+        return format!("{}.run.json", export::stem(&recording.record.file));
+    }
     format!("{stem}.plan.json")
 }
 
@@ -214,6 +228,9 @@ fn open(state: &mut State, path: &Path) {
     let name = begin(state, Some(path), name);
     let (path, read) = (path.to_owned(), state.next_read.clone());
     let work = move |control: &arenascope_planner::control::Control<'_>| {
+        if let Some(recorded) = apply_run::read_recorded_run(&path) {
+            return Outcome::Recorded(recorded);
+        }
         Outcome::Loaded(arenascope_formats::read(&path, &read, control).map(Arc::new).map_err(|error| error.to_string()))
     };
     state.jobs.submit(JobKind::Load, 0, format!("Reading {name}"), Box::new(work));
@@ -244,8 +261,16 @@ fn begin(state: &mut State, path: Option<&Path>, name: String) -> String {
     name
 }
 
+/// Lets go of a document that turned out to be none.
+fn drop_pending(state: &mut State) {
+    state.opening = None;
+    if state.session.as_ref().is_some_and(|session| session.workload.is_running()) {
+        close(state);
+    }
+}
+
 fn close(state: &mut State) {
-    let kinds = [JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare];
+    let kinds = [JobKind::Load, JobKind::Plan, JobKind::Layout, JobKind::Compare, JobKind::Run];
     for kind in kinds.into_iter().chain([JobKind::Better, JobKind::Explain, JobKind::Difference, JobKind::Orders]) {
         state.jobs.cancel(kind);
     }
@@ -264,6 +289,7 @@ fn cancel(state: &mut State) {
     {
         state.jobs.cancel(kind);
     }
+    state.jobs.stop(JobKind::Run);
     if state.opening.take().is_some() {
         notify(state, "cancelled", false);
         return;
@@ -498,7 +524,16 @@ fn zoom_to_selection(state: &mut State) {
 
 fn export_to(state: &mut State, path: PathBuf) {
     state.path_field = None;
-    let Some(planned) = state.session.as_ref().and_then(|session| session.shown().cloned()) else { return };
+    let is_run = path.to_string_lossy().ends_with(".run.json");
+    let shows_run = state.views.maximised == Some(Pane::Run) && path.extension().is_some_and(|extension| extension == "json");
+    if (is_run || shows_run) && apply_run::save_run(state, &path) {
+        return;
+    }
+    let planned = state.session.as_ref().and_then(|session| session.shown().cloned());
+    if apply_run::draw_run(state, &path, planned.as_ref()) {
+        return;
+    }
+    let Some(planned) = planned else { return };
     let source = state.session.as_ref().and_then(|session| session.path.clone());
     let picture = export::Picture { settings: state.settings.clone(), view: None, size: (1440, 900) };
     let work = move |_: &arenascope_planner::control::Control<'_>| {

@@ -15,6 +15,7 @@ use crate::selection::Item;
 use crate::state::{ColourBy, Sample};
 use crate::theme::ThemeKind;
 use crate::views::Pane;
+use crate::views::run::RunCommand;
 use crate::views::strategies::Against;
 use arenascope_planner::lifetimes::Lifetime;
 
@@ -137,6 +138,8 @@ pub enum Command {
     Find,
     /// Filter the table.
     SetFilter(String),
+    /// Probe, run, stop, recordings.
+    Run(RunCommand),
     /// Show or hide the list of keys.
     ToggleHelp,
     /// Close the window.
@@ -211,9 +214,18 @@ pub static COMMANDS: &[Entry] = &[
     entry("View", "Zoom out", Command::ZoomOut, &[key(Key::S)], true, "Show more steps"),
     entry("View", "Pan left", Command::PanLeft, &[key(Key::A), key(Key::ArrowLeft)], true, "Show earlier steps"),
     entry("View", "Pan right", Command::PanRight, &[key(Key::D), key(Key::ArrowRight)], true, "Show later steps"),
+    entry(
+        "View",
+        "Run view",
+        Command::Maximise(Some(Pane::Run)),
+        &[key(Key::R)],
+        true,
+        "Execute the plan and lay measured memory over planned memory",
+    ),
     entry("View", "Reset layout", Command::ResetLayout, &[], true, "Put all views back where they were at first"),
     entry("View", "Next theme", Command::NextTheme, &[ctrl(Key::T)], false, "Dark, light, projector"),
     entry("Plan", "Plan again", Command::Replan, &[ctrl(Key::R)], true, "Run the strategy once more"),
+    entry("Plan", "Run", Command::Run(RunCommand::Start), &[key(Key::F5)], true, "Execute the plan on the chosen device and check every read"),
     entry("Plan", "Cancel", Command::CancelJob, &[shift(Key::Escape)], false, "Stop the work in the background and keep what there is"),
     entry("Help", "Keys", Command::ToggleHelp, &[key(Key::F1), shift(Key::Questionmark), key(Key::Questionmark)], false, "All keys and gestures"),
 ];

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use arenascope_gpu::probe::ProbeReport;
 use arenascope_planner::control::{Control, Progress};
 use arenascope_planner::workload::Workload;
 
@@ -17,6 +18,7 @@ use crate::orders::OrderTable;
 use crate::samples::Thumbnail;
 use crate::session::Planned;
 use crate::views::interference::NodeLayout;
+use crate::views::run::Recording;
 use crate::views::strategies::{Comparison, Difference};
 
 /// What a job is for; a new one of a kind replaces the old one.
@@ -46,6 +48,10 @@ pub enum JobKind {
     Difference,
     /// Measuring the peak of every order.
     Orders,
+    /// Looking for devices.
+    Probe,
+    /// Running the plan on a device.
+    Run,
 }
 
 impl JobKind {
@@ -84,6 +90,12 @@ pub enum Outcome {
     Differs(Result<Arc<Difference>, String>),
     /// The orders were measured.
     Ordered(Result<Arc<OrderTable>, String>),
+    /// A recorded run was read in place of a model.
+    Recorded(Result<Arc<Recording>, String>),
+    /// The devices are known.
+    Probed(Arc<ProbeReport>),
+    /// The plan was run, to whatever end.
+    Ran(Result<Arc<Recording>, String>),
     /// The samples' small pictures were made.
     Thumbnails(Vec<Thumbnail>),
 }
@@ -135,7 +147,7 @@ struct Order {
 /// Where jobs run.
 enum Executor {
     /// On worker threads, woken through channels.
-    Threads { long: Sender<Order>, beside: Sender<Order>, dialogs: Sender<Order> },
+    Threads { long: Sender<Order>, beside: Sender<Order>, dialogs: Sender<Order>, probes: Sender<Order>, runs: Sender<Order> },
     /// In `submit` itself: headless pictures and tests.
     Inline,
     /// When `run_held` is called: tests of what is shown meanwhile.
@@ -177,9 +189,10 @@ impl Jobs {
             };
             std::thread::Builder::new().name(name.to_owned()).spawn(body).map(|_| orders)
         };
-        match (worker("planning"), worker("explaining"), worker("dialogs")) {
-            (Ok(long), Ok(beside), Ok(dialogs)) => {
-                Self { executor: Executor::Threads { long, beside, dialogs }, events, finished, entries: Vec::new(), n_submitted: 0 }
+        match (worker("planning"), worker("explaining"), worker("dialogs"), worker("probing"), worker("running")) {
+            (Ok(long), Ok(beside), Ok(dialogs), Ok(probes), Ok(runs)) => {
+                let executor = Executor::Threads { long, beside, dialogs, probes, runs };
+                Self { executor, events, finished, entries: Vec::new(), n_submitted: 0 }
             }
             _ => Self { executor: Executor::Inline, events, finished, entries: Vec::new(), n_submitted: 0 },
         }
@@ -212,6 +225,8 @@ impl Jobs {
         let refused = match &mut self.executor {
             Executor::Threads { dialogs, .. } if matches!(kind, JobKind::Pick | JobKind::PickExport) => dialogs.send(order).err(),
             Executor::Threads { beside, .. } if kind.is_beside() => beside.send(order).err(),
+            Executor::Threads { probes, .. } if kind == JobKind::Probe => probes.send(order).err(),
+            Executor::Threads { runs, .. } if kind == JobKind::Run => runs.send(order).err(),
             Executor::Threads { long, .. } => long.send(order).err(),
             Executor::Held(orders) => {
                 orders.push(order);
@@ -256,6 +271,19 @@ impl Jobs {
         if let Executor::Held(orders) = &mut self.executor {
             orders.retain(|order| order.kind != kind);
         }
+    }
+
+    /// Asks the job of a kind to stop, and waits for what it has by then.
+    pub fn stop(&mut self, kind: JobKind) {
+        for entry in self.entries.iter().filter(|entry| entry.running.kind == kind) {
+            entry.cancel.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the job of a kind was asked to stop and has not ended yet.
+    #[must_use]
+    pub fn is_stopping(&self, kind: JobKind) -> bool {
+        self.entries.iter().any(|entry| entry.running.kind == kind && entry.cancel.load(Ordering::Relaxed))
     }
 
     /// The results that arrived since the last call, those of cancelled jobs left out.
@@ -317,5 +345,7 @@ fn failed(kind: JobKind, message: &str) -> Outcome {
         JobKind::Explain => Outcome::Explained(Err(message.to_owned())),
         JobKind::Difference => Outcome::Differs(Err(message.to_owned())),
         JobKind::Orders => Outcome::Ordered(Err(message.to_owned())),
+        JobKind::Probe => crate::apply_run::broken_probe(message),
+        JobKind::Run => Outcome::Ran(Err(message.to_owned())),
     }
 }

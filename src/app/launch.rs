@@ -12,6 +12,7 @@ use arenascope_planner::solve::SolveOptions;
 
 use crate::app::{App, stored_settings};
 use crate::apply;
+use crate::apply_run::{self, read_recorded_run};
 use crate::command::Command;
 use crate::cpu_renderer::{CpuRenderer, write_png};
 use crate::dialog::{FilePicker, SystemPicker};
@@ -22,6 +23,7 @@ use crate::state::{Settings, State};
 use crate::svg::to_svg;
 use crate::theme::ThemeKind;
 use crate::views::Pane;
+use crate::views::run::{DeviceAccess, Recording};
 
 /// The window's size when it is first opened.
 const FIRST_SIZE: [f32; 2] = [1440.0, 900.0];
@@ -99,6 +101,7 @@ fn window_app(creation: &eframe::CreationContext<'_>, path: Option<&Path>, launc
     let jobs = Jobs::threaded(move || ctx.request_repaint());
     let state = first_state(stored_settings(creation.storage), jobs, launch);
     let mut app = App::new(&creation.egui_ctx, state, Arc::new(SystemPicker));
+    app.state.devices = DeviceAccess::own().ok();
     match path {
         Some(path) => app.send(Command::Open(path.to_owned())),
         None => apply::make_thumbnails(&mut app.state),
@@ -138,6 +141,8 @@ pub enum Document {
     Welcome,
     /// A plan that is already made.
     Planned(Arc<Planned>),
+    /// A recorded run, with the plan it belongs to if that is at hand.
+    Recorded(Arc<Recording>, Option<Arc<Planned>>),
 }
 
 /// Reads and plans `file`, then draws a view of it (or the whole window) to `out`.
@@ -146,10 +151,20 @@ pub enum Document {
 /// A file that cannot be read, planned or written; an unknown view or theme.
 pub fn render_to_file(file: &Path, launch: &LaunchSettings, view: &str, size: (u32, u32), theme: &str, out: &Path) -> anyhow::Result<()> {
     let (view, theme) = (view_named(view)?, theme_named(theme)?);
+    let settings = Settings { theme, reduce_motion: true, ..Settings::default() };
+    if let Some(recorded) = read_recorded_run(file) {
+        if view.is_some_and(|view| view != Pane::Run) {
+            bail!("{}: a recorded run is drawn with --view run", file.display());
+        }
+        let recording = recorded.map_err(anyhow::Error::msg)?;
+        return render_document(&Document::Recorded(recording, None), &Picture { settings, view, size }, out);
+    }
+    if view == Some(Pane::Run) {
+        bail!("{}: only a recorded run has something to draw with --view run; write one with `arenascope run -o run.json`", file.display());
+    }
     let control = arenascope_planner::control::Control::unattended();
     let workload = Arc::new(arenascope_formats::read(file, &launch.read, &control)?);
     let planned = crate::session::make_plan(&workload, &launch.options(), &control).map_err(anyhow::Error::msg)?;
-    let settings = Settings { theme, reduce_motion: true, ..Settings::default() };
     render_document(&Document::Planned(planned), &Picture { settings, view, size }, out)
 }
 
@@ -225,8 +240,17 @@ fn draw(document: &Document, settings: Settings, view: Option<Pane>, (width, hei
     match document {
         Document::Welcome => apply::make_thumbnails(&mut state),
         Document::Planned(planned) => adopt(&mut state, planned),
+        Document::Recorded(recording, planned) => {
+            if let Some(planned) = planned {
+                adopt(&mut state, planned);
+            }
+            apply_run::opened(&mut state, Ok(Arc::clone(recording)));
+        }
     }
-    state.views.maximised = view;
+    state.views.maximised = match document {
+        Document::Recorded(..) => Some(Pane::Run),
+        _ => view,
+    };
     let mut app = App::new(&ctx, state, Arc::new(NoPicker));
     let mut renderer = CpuRenderer::default();
     #[expect(clippy::cast_precision_loss, reason = "at most 16384")]

@@ -6,6 +6,7 @@
 
 pub mod app;
 pub mod apply;
+mod apply_run;
 pub mod axis;
 pub mod better;
 pub mod colours;
@@ -39,4 +40,5 @@ pub mod theme;
 mod ui_tests;
 pub mod views;
 
+pub use apply_run::read_recorded_run;
 pub use launch::{LaunchSettings, WindowError, render_to_file, run_window};

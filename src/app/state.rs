@@ -10,6 +10,7 @@ use crate::selection::Selection;
 use crate::session::{PlanOptions, Planned, Session};
 use crate::theme::ThemeKind;
 use crate::views::Views;
+use crate::views::run::DeviceAccess;
 
 /// What colours a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
@@ -122,6 +123,8 @@ pub struct State {
     pub slot_lanes: bool,
     /// Work in the background.
     pub jobs: Jobs,
+    /// How devices are reached; `None` where no process may be started.
+    pub devices: Option<DeviceAccess>,
     /// The views' own state.
     pub views: Views,
     /// The last message.
@@ -150,6 +153,7 @@ impl State {
             show_before: false,
             slot_lanes: false,
             jobs,
+            devices: None,
             views: Views::default(),
             notice: None,
             path_field: None,

@@ -26,6 +26,7 @@ pub mod program;
 pub mod protocol;
 pub mod record;
 pub mod regimes;
+pub mod residual;
 pub mod run;
 
 pub use execute::Stop;

@@ -146,20 +146,20 @@ pub fn probe_in_child(command: &ChildCommand, gpu_lib: Option<&Path>) -> ProbeRe
     };
     let Some(output) = child.stdout.take() else { return no_answer("the probe has no output") };
     let (sender, receiver) = channel();
+    // Libraries that a driver loads sometimes write lines of their own.
     let read = move || {
-        let mut line = String::new();
-        let _ = BufReader::new(output.take(MAX_LAST_WORDS)).read_line(&mut line);
-        let _ = sender.send(line);
+        let lines = BufReader::new(output.take(MAX_LAST_WORDS)).lines().map_while(Result::ok);
+        let _ = sender.send(lines.filter_map(|line| serde_json::from_str(&line).ok()).next());
     };
     if std::thread::Builder::new().name("probe".to_owned()).spawn(read).is_err() {
         return no_answer("no thread to read its answer");
     }
-    let line = receiver.recv_timeout(PROBE_LIMIT);
+    let report = receiver.recv_timeout(PROBE_LIMIT);
     let _ = child.kill();
     let status = child.wait();
-    match line {
+    match report {
         Err(_) => no_answer(&format!("no answer within {} s", PROBE_LIMIT.as_secs())),
-        Ok(line) => serde_json::from_str(&line).unwrap_or_else(|_| no_answer(&status.map_or_else(|error| error.to_string(), ended_how))),
+        Ok(report) => report.unwrap_or_else(|| no_answer(&status.map_or_else(|error| error.to_string(), ended_how))),
     }
 }
 

@@ -179,6 +179,12 @@ pub struct RegimeReport {
     pub counted_curve: Vec<u64>,
     /// Bytes above the baseline at every step of the first iteration, as the device reports them.
     pub measured_curve: Vec<u64>,
+    /// Blocks that the device's allocator had given out at every step; empty in records of before it was written.
+    #[serde(default)]
+    pub blocks_curve: Vec<u64>,
+    /// What the pool kept beyond what it had given at every step, bytes; empty without a pool.
+    #[serde(default)]
+    pub kept_curve: Vec<u64>,
     /// Milliseconds of every step of the first iteration; empty where steps cannot be timed one by one.
     pub step_ms: Vec<f64>,
     /// Reads checked per iteration.

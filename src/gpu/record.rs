@@ -6,6 +6,7 @@ use crate::device::{DeviceDescription, MemoryInfo};
 use crate::findings::Finding;
 use crate::program::Program;
 use crate::protocol::{Event, Outcome, RegimeReport, RunOptions, SCHEMA};
+use crate::regimes::live_curve;
 
 /// One line of the footprint scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -44,6 +45,12 @@ pub struct RunRecord {
     pub file: String,
     /// The ops, by step.
     pub ops: Vec<String>,
+    /// The plan's numbers of these steps; empty in records of before they were written: then they count from 0.
+    #[serde(default)]
+    pub step_numbers: Vec<u64>,
+    /// Bytes of the planned buffers that each step needs, scaled; empty in records of before they were written.
+    #[serde(default)]
+    pub live_curve: Vec<u64>,
     /// Bytes of the arena, scaled.
     pub arena_bytes: u64,
     /// Bytes of static memory, scaled.
@@ -101,6 +108,8 @@ impl RunRecord {
             unix_seconds: since_1970.map_or(0, |time| time.as_secs()),
             file: program.file.clone(),
             ops: program.steps.iter().map(|step| step.op.clone()).collect(),
+            step_numbers: program.steps.iter().map(|step| step.number).collect(),
+            live_curve: live_curve(program),
             arena_bytes: program.arena_bytes,
             static_bytes: program.static_bytes,
             scale: program.scale,

@@ -13,6 +13,7 @@ use crate::placement::Placement;
 use crate::program::Program;
 use crate::protocol::{Calls, Difference, Event, Outcome, RegimeReport, RegimeStatus, RunOptions};
 use crate::regimes::{Regime, live_curve, predicted_curve};
+use crate::residual::{Held, Residual, residual};
 
 /// Memory that is left alone beside a regime's own, bytes; a driver needs some for itself.
 const MARGIN_BYTES: u64 = 256 << 20;
@@ -228,6 +229,7 @@ impl Run<'_> {
             let measured = device.memory()?.used_bytes.saturating_sub(baseline_used);
             report.counted_curve = vec![placement.held_bytes; self.program.steps.len()];
             report.measured_curve = vec![measured; self.program.steps.len()];
+            report.blocks_curve = vec![placement.n_blocks; self.program.steps.len()];
             placement.end_iteration(true);
         } else {
             let footprint = (self.options.footprint && report.regime == Regime::Arena).then(|| Footprint::new(self.program));
@@ -238,15 +240,18 @@ impl Run<'_> {
                 counted: vec![],
                 measured: vec![],
                 ms: vec![],
-                held: most,
+                blocks: vec![],
+                kept: vec![],
                 footprint,
                 send,
             };
             self.execution.iteration(device, placement, &mut trace)?;
-            let Trace { counted, measured, ms, held, .. } = trace;
+            let Trace { counted, measured, ms, blocks, kept, .. } = trace;
             placement.end_iteration(true);
+            most.n_blocks = blocks.iter().copied().fold(most.n_blocks, u64::max);
+            most.kept_bytes = kept.iter().copied().fold(most.kept_bytes, u64::max);
             (report.counted_curve, report.measured_curve, report.step_ms) = (counted, measured, ms);
-            most = held;
+            (report.blocks_curve, report.kept_curve) = (blocks, kept);
         }
         self.summarize(device, report, most);
         Ok(())
@@ -307,13 +312,6 @@ impl Run<'_> {
     }
 }
 
-/// What explains a difference: the most blocks held at a step, and the most that a pool kept beyond what it gave.
-#[derive(Clone, Copy)]
-struct Held {
-    n_blocks: u64,
-    kept_bytes: u64,
-}
-
 /// Gives a sign of life now and then, so that nobody takes long work for a device that hangs.
 struct Pulse<'p> {
     regime: Regime,
@@ -344,7 +342,8 @@ struct Trace<'t> {
     counted: Vec<u64>,
     measured: Vec<u64>,
     ms: Vec<f64>,
-    held: Held,
+    blocks: Vec<u64>,
+    kept: Vec<u64>,
     footprint: Option<Footprint>,
     send: &'t mut Send<'t>,
 }
@@ -362,13 +361,13 @@ impl Observer for Trace<'_> {
         let measured_bytes = device.memory()?.used_bytes.saturating_sub(self.baseline_used);
         if self.regime == Regime::Pool {
             let pool = device.pool_counters()?;
-            self.held.kept_bytes = self.held.kept_bytes.max(pool.reserved_bytes.saturating_sub(pool.used_bytes));
+            self.kept.push(pool.reserved_bytes.saturating_sub(pool.used_bytes));
         }
         let counted_bytes = placement.held_bytes;
         (self.send)(&Event::Step { regime: self.regime, step, counted_bytes, measured_bytes, ms });
         self.counted.push(counted_bytes);
         self.measured.push(measured_bytes);
-        self.held.n_blocks = self.held.n_blocks.max(placement.n_blocks);
+        self.blocks.push(placement.n_blocks);
         self.ms.extend(ms);
         if let (Some(footprint), Some(arena)) = (&mut self.footprint, placement.arena) {
             let event = footprint.after_step(device, arena, step)?;
@@ -378,21 +377,10 @@ impl Observer for Trace<'_> {
     }
 }
 
-/// Splits measured − predicted into parts that have a reason, and a rest that has none.
+/// What explains the difference at the peaks: the most blocks held at a step, and the most that a pool kept.
 fn difference(kind: DeviceKind, report: &RegimeReport, most: Held, noise_bytes: u64) -> Difference {
-    let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
-    // A CPU's resident memory grows page by page and by what the process itself allocates meanwhile.
-    let (granule, slack) = if kind == DeviceKind::Cpu { (4 << 10, 8 << 20) } else { (2 << 20, 2 << 20) };
-    let total = signed(report.measured_peak_bytes).saturating_sub(signed(report.predicted_peak_bytes));
-    let mut rest = total.saturating_sub(signed(most.kept_bytes).min(total.max(0)));
-    let kept = total - rest;
-    let tolerance = signed(most.n_blocks.saturating_mul(granule).saturating_add(slack));
-    // Pages that were never touched are not resident, so a CPU may show less than was asked for.
-    let lowest = if kind == DeviceKind::Cpu { -signed(report.predicted_peak_bytes) } else { -tolerance };
-    let granularity = rest.clamp(lowest, tolerance);
-    rest -= granularity;
-    let others = rest.clamp(-signed(noise_bytes), signed(noise_bytes));
-    let unexplained = rest - others;
+    let Residual { total, kept, granularity, others, unexplained } =
+        residual(kind, report.measured_peak_bytes, report.predicted_peak_bytes, most, noise_bytes);
     let mut parts = Vec::new();
     let granularity_name = match kind {
         _ if granularity < 0 => "not touched, or inside memory that is already held",
@@ -425,6 +413,8 @@ fn empty_report(regime: Regime, predicted_curve: Vec<u64>, predicted_peak_bytes:
         predicted_curve,
         counted_curve: Vec::new(),
         measured_curve: Vec::new(),
+        blocks_curve: Vec::new(),
+        kept_curve: Vec::new(),
         step_ms: Vec::new(),
         n_checks: 0,
         touched_bytes: 0,

@@ -33,6 +33,28 @@ fn a_wrong_file_is_refused_with_or_without_a_window() {
 }
 
 #[test]
+fn a_recorded_run_is_drawn_to_a_file_and_a_model_has_no_run_to_draw() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = sample("article_three_tensors.json");
+    let recorded = run_in(folder.path(), &["run", &model, "--device", "cpu", "--iterations", "5", "-o", "mine.json"]);
+    assert_eq!(recorded.code, 0, "{}", recorded.stderr);
+    let run = run_in(folder.path(), &["render", "mine.json", "-o", "run.png", "--view", "run", "--size", "960x600"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(std::fs::read(folder.path().join("run.png")).unwrap().starts_with(&PNG));
+    let other = run_in(folder.path(), &["render", "mine.json", "-o", "arena.png", "--view", "arena"]);
+    assert!(other.code == 1 && other.stderr.contains("--view run"), "{}", other.stderr);
+    let none = run_in(folder.path(), &["render", &model, "-o", "none.png", "--view", "run"]);
+    assert!(none.code == 1 && none.stderr.contains("arenascope run -o run.json"), "{}", none.stderr);
+    let opened = run_in(folder.path(), &["mine.json"]);
+    assert_eq!(opened.code, 0, "{}", opened.stderr);
+    assert!(
+        opened.stdout.contains("no display") && opened.stdout.contains("clean") && opened.stdout.contains("mine.window.png"),
+        "{}",
+        opened.stdout
+    );
+}
+
+#[test]
 fn single_views_are_drawn_to_files_of_the_size_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let model = sample("article_three_tensors.json");

@@ -103,10 +103,17 @@ fn unsafe_is_allowed_where_a_driver_is_and_nowhere_else() {
 }
 
 #[test]
-fn the_window_knows_planner_and_formats() {
+fn the_window_knows_planner_formats_and_the_parents_side_of_devices() {
     let packages = dependencies("arenascope-app");
-    assert_eq!(ours(&packages), ["formats", "planner"]);
+    assert_eq!(ours(&packages), ["formats", "gpu", "planner"]);
     assert!(packages.contains("egui") && !packages.contains("clap"));
+    // A driver is opened in a child process only; tests play that child.
+    let is_test = |file: &PathBuf| file.starts_with(root().join("src/app/ui_tests"));
+    for file in files(&root().join("src/app"), "rs").into_iter().filter(|file| !is_test(file)) {
+        for word in ["cudarc", "libloading", "arenascope_gpu::cuda", "arenascope_gpu::cpu", "arenascope_gpu::child", "arenascope_gpu::run::"] {
+            assert!(!text(&file).contains(word), "{} names {word}", file.display());
+        }
+    }
 }
 
 #[test]

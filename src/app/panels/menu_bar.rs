@@ -3,11 +3,12 @@
 use egui::{Align, Layout, RichText, Ui};
 
 use crate::command::{COMMANDS, Command, CommandSender, MENUS, entry_of, shortcut_text};
-use crate::draw::{keycap, tool_button};
+use crate::draw::{keycap, segmented, tool_button};
 use crate::theme::{Icon, ThemeKind, Tokens, space};
+use crate::views::Pane;
 
 /// Draws the bar.
-pub fn menu_bar_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, has_file: bool) {
+pub fn menu_bar_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, has_file: bool, maximised: Option<Pane>) {
     let frame = egui::Frame::new().fill(t.bg2).inner_margin(egui::Margin::symmetric(10, 0));
     egui::Panel::top("menu-bar").exact_size(space::MENU_BAR).frame(frame).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
@@ -25,10 +26,21 @@ pub fn menu_bar_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, ha
                 }
                 if has_file {
                     search_ui(ui, t, commands);
+                    modes_ui(ui, t, commands, maximised);
                 }
             });
         });
     });
+}
+
+/// The views together, or the plan on a device.
+fn modes_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, maximised: Option<Pane>) {
+    ui.add_space(6.0);
+    let is_run = maximised == Some(Pane::Run);
+    let mut wants_run = is_run;
+    if segmented(ui, t, &mut wants_run, &[(false, "Explore"), (true, "Run")], space::CONTROL) {
+        commands.send(Command::Maximise(wants_run.then_some(Pane::Run)));
+    }
 }
 
 fn menus_ui(ui: &mut Ui, t: &'static Tokens, commands: &CommandSender, has_file: bool) {

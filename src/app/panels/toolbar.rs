@@ -77,7 +77,8 @@ fn label(ui: &mut Ui, t: &'static Tokens, text: &str) -> egui::Response {
     ui.label(RichText::new(text).font(t.body()).color(t.text3))
 }
 
-fn drop_down(ui: &mut Ui, t: &'static Tokens, name: &str, shown: &str, width: f32, contents: impl FnOnce(&mut Ui)) {
+/// A drop-down with a caption where there is room for one.
+pub(crate) fn drop_down(ui: &mut Ui, t: &'static Tokens, name: &str, shown: &str, width: f32, contents: impl FnOnce(&mut Ui)) {
     drop_down_until(ui, t, (name, shown, width), egui::PopupCloseBehavior::CloseOnClick, contents);
 }
 

@@ -2,6 +2,7 @@
 
 mod pictures;
 mod reasons;
+mod run;
 mod window;
 
 use std::path::PathBuf;

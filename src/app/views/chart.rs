@@ -8,7 +8,7 @@ use crate::command::Command;
 use crate::ctx::ViewCtx;
 use crate::draw::{Pixels, dashed_rect};
 use crate::text::count_ticks;
-use crate::theme::{alpha, space, stroke};
+use crate::theme::{Tokens, alpha, space, stroke};
 
 /// A chart about to be painted.
 pub struct Chart {
@@ -24,6 +24,30 @@ pub struct Chart {
     pub response: Response,
 }
 
+/// What the gestures of a chart need of the view around it.
+pub trait StepControls {
+    /// Colours and sizes.
+    fn tokens(&self) -> &'static Tokens;
+    /// Whether the plain wheel zooms.
+    fn wheel_zooms(&self) -> bool;
+    /// Asks for a change.
+    fn ask(&self, command: Command);
+}
+
+impl StepControls for ViewCtx<'_> {
+    fn tokens(&self) -> &'static Tokens {
+        self.tokens
+    }
+
+    fn wheel_zooms(&self) -> bool {
+        self.wheel_zooms
+    }
+
+    fn ask(&self, command: Command) {
+        self.send(command);
+    }
+}
+
 /// Pixels of one scroll notch that pan a chart by a tenth.
 const PAN_PER_POINT: f64 = 0.0025;
 
@@ -32,13 +56,16 @@ impl Chart {
     pub fn begin(ui: &mut Ui, ctx: &ViewCtx<'_>, name: &str) -> Self {
         let rect = ui.available_rect_before_wrap();
         ui.advance_cursor_after_rect(rect);
-        let plot = plot_rect(rect);
-        let x = Scale::new(ctx.steps.shown(), plot.left(), plot.right());
-        let response = ui.interact(plot, Id::unique(("chart", name)), Sense::click_and_drag());
-        let painter = ui.painter_at(plot);
-        let chart = Self { rect, plot, x, painter, response };
+        let chart = Self::in_frame(ui, (rect, plot_rect(rect)), ctx.steps.shown(), name);
         chart.paint_ground(ui, ctx);
         chart
+    }
+
+    /// A chart on rectangles of its own, everything and the plot, with nothing painted yet.
+    pub fn in_frame(ui: &Ui, (rect, plot): (Rect, Rect), steps: Range, name: &str) -> Self {
+        let x = Scale::new(steps, plot.left(), plot.right());
+        let response = ui.interact(plot, Id::unique(("chart", name)), Sense::click_and_drag());
+        Self { rect, plot, x, painter: ui.painter_at(plot), response }
     }
 
     fn paint_ground(&self, ui: &Ui, ctx: &ViewCtx<'_>) {
@@ -83,33 +110,33 @@ impl Chart {
     }
 
     /// The gestures on steps that all charts share. `scrolls` says that the plain wheel belongs to the view itself.
-    pub fn step_gestures(&self, ui: &Ui, ctx: &ViewCtx<'_>, scrolls: bool) {
+    pub fn step_gestures(&self, ui: &Ui, ctx: &impl StepControls, scrolls: bool) {
         self.drag_gestures(ui, ctx);
         if self.response.double_clicked() {
-            ctx.send(Command::Fit);
+            ctx.ask(Command::Fit);
         }
         let Some(at) = self.response.hover_pos() else { return };
         let (zoom, scroll, shift) = ui.input(|input| (input.zoom_delta_2d(), input.smooth_scroll_delta(), input.modifiers.shift));
         let value = self.x.value(at.x);
         if (zoom.x - 1.0).abs() > 1e-3 && !shift {
-            ctx.send(Command::ZoomSteps { at: value, factor: f64::from(zoom.x) });
+            ctx.ask(Command::ZoomSteps { at: value, factor: f64::from(zoom.x) });
         }
         if scroll.x != 0.0 {
-            ctx.send(Command::PanSteps(-f64::from(scroll.x) * PAN_PER_POINT));
+            ctx.ask(Command::PanSteps(-f64::from(scroll.x) * PAN_PER_POINT));
         }
-        if scroll.y != 0.0 && ctx.wheel_zooms {
-            ctx.send(Command::ZoomSteps { at: value, factor: f64::from(scroll.y / 200.0).exp() });
+        if scroll.y != 0.0 && ctx.wheel_zooms() {
+            ctx.ask(Command::ZoomSteps { at: value, factor: f64::from(scroll.y / 200.0).exp() });
         } else if scroll.y != 0.0 && !scrolls {
-            ctx.send(Command::PanSteps(-f64::from(scroll.y) * PAN_PER_POINT));
+            ctx.ask(Command::PanSteps(-f64::from(scroll.y) * PAN_PER_POINT));
         }
     }
 
-    fn drag_gestures(&self, ui: &Ui, ctx: &ViewCtx<'_>) {
+    fn drag_gestures(&self, ui: &Ui, ctx: &impl StepControls) {
         let shift = ui.input(|input| input.modifiers.shift);
         let response = &self.response;
         if response.dragged_by(PointerButton::Primary) && !shift {
             ui.ctx().set_cursor_icon(CursorIcon::Grabbing);
-            ctx.send(Command::PanSteps(-f64::from(response.drag_delta().x) / f64::from(self.plot.width())));
+            ctx.ask(Command::PanSteps(-f64::from(response.drag_delta().x) / f64::from(self.plot.width())));
         }
         // Where the drag began is gone on the frame in which it ends, so it is kept.
         let began = response.id.with("began");
@@ -128,15 +155,15 @@ impl Chart {
         let (low, high) = (self.x.value(left), self.x.value(right));
         if response.dragged_by(PointerButton::Primary) && shift {
             let start = to_whole(low.floor());
-            ctx.send(Command::MarkSteps(Some(Lifetime { start, end: to_whole(high.ceil()).max(start + 1) })));
+            ctx.ask(Command::MarkSteps(Some(Lifetime { start, end: to_whole(high.ceil()).max(start + 1) })));
         }
         if response.dragged_by(PointerButton::Secondary) {
             let frame = Rect::from_x_y_ranges(left..=right, self.plot.y_range());
-            self.painter.rect_filled(frame, 0.0, alpha(ctx.tokens.accent, 0.12));
-            dashed_rect(&self.painter, frame, stroke::HAIR, ctx.tokens.accent, stroke::DASH_GUIDE);
+            self.painter.rect_filled(frame, 0.0, alpha(ctx.tokens().accent, 0.12));
+            dashed_rect(&self.painter, frame, stroke::HAIR, ctx.tokens().accent, stroke::DASH_GUIDE);
         }
         if response.drag_stopped_by(PointerButton::Secondary) && right - left > 4.0 {
-            ctx.send(Command::ShowSteps(Range::new(low, high), Glide::Calm));
+            ctx.ask(Command::ShowSteps(Range::new(low, high), Glide::Calm));
         }
     }
 

@@ -11,6 +11,7 @@ pub mod lifetimes;
 pub mod memory;
 pub mod minimap;
 pub mod ruler;
+pub mod run;
 pub mod strategies;
 pub mod table;
 
@@ -35,11 +36,14 @@ pub enum Pane {
     Table,
     /// Every strategy as a row.
     Strategies,
+    /// Measured memory over planned memory; always alone.
+    Run,
 }
 
 impl Pane {
     /// All views.
-    pub const ALL: [Self; 7] = [Self::Lifetimes, Self::Arena, Self::Memory, Self::Interference, Self::Inspector, Self::Table, Self::Strategies];
+    pub const ALL: [Self; 8] =
+        [Self::Lifetimes, Self::Arena, Self::Memory, Self::Interference, Self::Inspector, Self::Table, Self::Strategies, Self::Run];
 
     /// The name in its header.
     #[must_use]
@@ -52,6 +56,7 @@ impl Pane {
             Self::Inspector => "Inspector",
             Self::Table => "Table",
             Self::Strategies => "Strategies",
+            Self::Run => "Run",
         }
     }
 
@@ -78,6 +83,9 @@ impl Pane {
             Self::Table => {
                 "Every buffer as a row. Click a heading to sort; filter by words, role:gradient, op:Conv, dtype:f32, is:lower, @step or >1MiB."
             }
+            Self::Run => {
+                "The plan executed on a device. The grey area is what was planned, the pink line what the device gave above its baseline, the pink band what granules of its memory and pools explain. Every read is checked: a tensor that was overwritten is named. Click a step to select it everywhere."
+            }
         }
     }
 }
@@ -97,6 +105,8 @@ pub struct Views {
     pub strategies: strategies::StrategiesState,
     /// Which of the two views at the foot is in front.
     pub shows_strategies: bool,
+    /// Runs on devices.
+    pub run: run::RunState,
     /// The Inspector's folds.
     pub inspector: inspector::InspectorState,
     /// How the views are docked.
@@ -122,6 +132,7 @@ impl Views {
         self.table = table::TableState::default();
         self.inspector = inspector::InspectorState::default();
         self.strategies = strategies::StrategiesState::default();
+        self.run.forget_document();
     }
 
     /// Drops what belongs to the plan before this one.

@@ -10,6 +10,7 @@ mod plant;
 use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::constraints::Feature;
 use arenascope_planner::prepare::GraphContext;
+use arenascope_planner::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 pub use plant::{Plant, PlantError, Planted};
@@ -138,6 +139,23 @@ pub enum ProgramError {
 /// Arenas below this vanish in the granularity of device memory, bytes: 128 times 2 MiB.
 const VISIBLE_ARENA_BYTES: u64 = 256 << 20;
 
+/// The factor that makes an arena large enough to be seen beside the granularity of device memory.
+#[must_use]
+pub fn suggested_scale(arena_bytes: u64) -> u64 {
+    VISIBLE_ARENA_BYTES.div_ceil(arena_bytes.max(1)).max(1)
+}
+
+/// Why no plan of a problem can be run, whatever the plan; `None` if one can.
+#[must_use]
+pub fn refusal(problem: &Problem) -> Option<ProgramError> {
+    let features = problem.features();
+    let has_rules = [Feature::Gaps, Feature::Views, Feature::InPlace, Feature::Pools].into_iter().any(|feature| features.has(feature));
+    if has_rules {
+        return Some(ProgramError::Rules);
+    }
+    (problem.n_buffers() == 0).then_some(ProgramError::Empty)
+}
+
 impl Program {
     /// The program of a plan: of the graph it belongs to, or, for a bare problem, one that writes each buffer at its
     /// first step and reads it at its last.
@@ -145,9 +163,8 @@ impl Program {
     /// # Errors
     /// The plan places nothing, or has gaps, views, in-place groups or several pools.
     pub fn new(file: &str, checked: &CheckedPlan, context: Option<&GraphContext>) -> Result<Self, ProgramError> {
-        let features = checked.problem().features();
-        if [Feature::Gaps, Feature::Views, Feature::InPlace, Feature::Pools].into_iter().any(|feature| features.has(feature)) {
-            return Err(ProgramError::Rules);
+        if let Some(error) = refusal(checked.problem()) {
+            return Err(error);
         }
         let program = match context {
             Some(context) => from_graph::program(file, checked, context),
@@ -187,7 +204,7 @@ impl Program {
     /// The factor that makes the arena large enough to be seen beside the granularity of device memory.
     #[must_use]
     pub fn suggested_scale(&self) -> u64 {
-        VISIBLE_ARENA_BYTES.div_ceil(self.arena_bytes.max(1)).max(1)
+        suggested_scale(self.arena_bytes)
     }
 
     /// Where a value begins and ends in its block.

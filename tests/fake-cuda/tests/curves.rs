@@ -1,6 +1,7 @@
 //! Predicted, counted and measured memory: equal where they must be, different only for a reason.
 
 use arenascope_gpu::device::DeviceKind;
+use arenascope_gpu::program::Home;
 use arenascope_gpu::protocol::{Outcome, RegimeReport, RegimeStatus};
 use arenascope_gpu::record::RunRecord;
 use arenascope_gpu::regimes::Regime;
@@ -34,6 +35,27 @@ fn every_regime_counts_what_was_predicted_on_random_graphs() {
             assert_eq!(report.difference.unexplained, 0, "seed {seed}, {}: {:?}", regime.name(), report.difference);
         }
     }
+}
+
+#[test]
+fn a_record_says_what_is_live_and_held_at_every_step() {
+    let program = graph_with_everything();
+    let (_guard, mut fake) = fake_device();
+    let record = run_on(&mut fake, &program, &quick(&Regime::ALL));
+    let n = program.steps.len();
+    assert_eq!(record.step_numbers, (0..n as u64).collect::<Vec<_>>());
+    assert_eq!(record.live_curve, report(&record, Regime::PerTensor).predicted_curve);
+    for regime in [Regime::Arena, Regime::ArenaGraph] {
+        assert_eq!(report(&record, regime).blocks_curve, vec![1; n], "{}", regime.name());
+    }
+    let planned: Vec<_> = program.buffers.iter().filter(|buffer| buffer.home == Home::Arena).collect();
+    let live = |step: usize| planned.iter().filter(|buffer| (buffer.first_step..=buffer.last_step).contains(&step)).count() as u64;
+    assert_eq!(report(&record, Regime::PerTensor).blocks_curve, (0..n).map(live).collect::<Vec<_>>());
+    assert_eq!(report(&record, Regime::AllLive).blocks_curve, vec![planned.len() as u64; n]);
+    let pool = report(&record, Regime::Pool);
+    assert_eq!(pool.kept_curve.len(), n);
+    assert!(pool.kept_curve.iter().all(|kept| (31 << 20..32 << 20).contains(kept)), "one lump less what was given: {:?}", pool.kept_curve);
+    assert!(report(&record, Regime::Caching).kept_curve.is_empty(), "it has no pool of the driver");
 }
 
 #[test]
@@ -74,7 +96,7 @@ fn a_replayed_graph_calls_no_allocator_and_a_plan_calls_it_once() {
     (options.checked_iterations, options.timed_iterations) = (3, 5);
     let record = run_on(&mut fake, &program, &options);
     let calls = |regime| report(&record, regime).calls;
-    let n_planned = program.buffers.iter().filter(|buffer| buffer.home == arenascope_gpu::program::Home::Arena).count() as u64;
+    let n_planned = program.buffers.iter().filter(|buffer| buffer.home == Home::Arena).count() as u64;
     for regime in [Regime::Arena, Regime::ArenaGraph] {
         assert_eq!((calls(regime).setup, calls(regime).first_iteration, calls(regime).iteration, calls(regime).requests), (1, 0, 0, 0));
     }

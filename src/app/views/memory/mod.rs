@@ -19,6 +19,7 @@ use crate::views::chart::{Chart, step_value, to_whole};
 use crate::views::header::header_ui;
 use crate::views::minimap::minimap_ui;
 use crate::views::ruler::step_tooltip;
+use crate::views::run::Measured;
 pub(in crate::views) use curves::columns;
 use scale::MemoryScale;
 
@@ -32,23 +33,23 @@ const LABEL_HEIGHT: f32 = 13.0;
 const POINTS_PER_COLUMN: usize = 2;
 
 /// Draws the view with the minimap at its foot.
-pub fn memory_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
-    header_ui(ui, ctx, Pane::Memory, &facts(ctx), |_| ());
+pub(crate) fn memory_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, measured: Option<Measured<'_>>) {
+    header_ui(ui, ctx, Pane::Memory, &facts(ctx, measured), |_| ());
     let rest = ui.available_rect_before_wrap();
     let plot_height = (rest.height() - space::MINIMAP).max(0.0);
     if plot_height >= PLOT_FROM {
         let upper = Rect::from_min_size(rest.min, egui::vec2(rest.width(), plot_height));
         let mut child = ui.new_child(UiBuilder::new().max_rect(upper));
-        chart_ui(&mut child, ctx);
+        chart_ui(&mut child, ctx, measured);
         ui.advance_cursor_after_rect(upper);
     }
     minimap_ui(ui, ctx);
 }
 
-fn facts(ctx: &ViewCtx<'_>) -> String {
+fn facts(ctx: &ViewCtx<'_>, measured: Option<Measured<'_>>) -> String {
     let shown = ctx.planned.summary.capacity_bytes.map_or("", |_| ", capacity");
     match ctx.selection.steps {
-        None => format!("naive total, live bytes, arena{shown}"),
+        None => format!("naive total, live bytes, arena{shown}{}", measured.map_or_else(String::new, measured_words)),
         Some(marked) => {
             let peak = ctx
                 .planned
@@ -69,12 +70,18 @@ fn facts(ctx: &ViewCtx<'_>) -> String {
     }
 }
 
-fn chart_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
+/// What the pink line is.
+fn measured_words(measured: Measured<'_>) -> String {
+    let divided = if measured.times > 1 { format!(" ÷ {}", text::count(measured.times)) } else { String::new() };
+    format!(", measured{divided}: {}", measured.what)
+}
+
+fn chart_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, measured: Option<Measured<'_>>) {
     let planned = Arc::clone(ctx.planned);
     let chart = Chart::begin(ui, ctx, "memory");
     let scale = MemoryScale::new(&planned.summary, chart.plot.height());
     axis(ui, ctx, &chart, &scale);
-    plot(ui, ctx, &chart, &scale);
+    plot(ui, ctx, &chart, &scale, measured);
     cursor(ui, ctx, &chart, &scale);
     tags(ctx, &chart, &scale);
     chart.step_gestures(ui, ctx, false);
@@ -84,12 +91,13 @@ fn chart_ui(ui: &mut Ui, ctx: &ViewCtx<'_>) {
 }
 
 /// The curves, as one plot whose horizontal axis is the shared one.
-fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
+fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale, measured: Option<Measured<'_>>) {
     let t = ctx.tokens;
     let summary = &ctx.planned.summary;
     let n_columns = usize::try_from(to_whole(f64::from(chart.plot.width()))).unwrap_or(1).max(1);
-    let live = points(&ctx.planned.model.live, chart, scale, n_columns, false);
-    let naive = points(&ctx.planned.model.naive, chart, scale, n_columns, true);
+    let live = points(&ctx.planned.model.live, chart, scale, n_columns, Way::of(false));
+    let naive = points(&ctx.planned.model.naive, chart, scale, n_columns, Way::of(true));
+    let measured = measured.map(|measured| points(measured.curve, chart, scale, n_columns, Way { rising: false, times: measured.times }));
     let range = chart.x.range();
     let bounds = PlotBounds::from_min_max([range.start, 0.0], [range.end, scale.top()]);
     let mut child = ui.new_child(UiBuilder::new().max_rect(chart.plot));
@@ -118,6 +126,9 @@ fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
             let live_line = line(live, "live bytes", t.live, stroke::CURVE);
             plot.line(live_line.fill(0.0).fill_alpha(0.26));
             plot.line(line(naive, "naive total", t.naive, stroke::STRONG));
+            if let Some(measured) = measured {
+                plot.line(line(measured, "measured", t.measured, stroke::CURVE));
+            }
             let level =
                 |name: &str, bytes: u64, colour, width| HLine::new(name.to_owned(), scale.place(bytes)).color(colour).width(width).allow_hover(false);
             plot.hline(level("arena", summary.arena_bytes, t.arena, stroke::STRONG));
@@ -130,17 +141,33 @@ fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale) {
         });
 }
 
+/// How a curve becomes points.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Whether it only rises, so that a column is a slope.
+    rising: bool,
+    /// What its bytes are multiplied by.
+    times: u64,
+}
+
+impl Way {
+    fn of(rising: bool) -> Self {
+        Self { rising, times: 1 }
+    }
+}
+
 /// A curve as corners of steps, at most two per pixel column.
-fn points(curve: &CurveIndex, chart: &Chart, scale: &MemoryScale, n_columns: usize, rising: bool) -> Vec<PlotPoint> {
+fn points(curve: &CurveIndex, chart: &Chart, scale: &MemoryScale, n_columns: usize, way: Way) -> Vec<PlotPoint> {
+    let place = |bytes: u64| scale.place(bytes / way.times);
     let range = chart.x.range();
     let mut points = Vec::with_capacity(n_columns * POINTS_PER_COLUMN);
     for span in curve.spans(range.start, range.end, n_columns) {
-        if span.low == span.high || rising {
-            points.push(PlotPoint::new(span.start, scale.place(span.low)));
-            points.push(PlotPoint::new(span.end, scale.place(span.high)));
+        if span.low == span.high || way.rising {
+            points.push(PlotPoint::new(span.start, place(span.low)));
+            points.push(PlotPoint::new(span.end, place(span.high)));
         } else {
-            points.push(PlotPoint::new(span.start, scale.place(span.high)));
-            points.push(PlotPoint::new(f64::midpoint(span.start, span.end), scale.place(span.low)));
+            points.push(PlotPoint::new(span.start, place(span.high)));
+            points.push(PlotPoint::new(f64::midpoint(span.start, span.end), place(span.low)));
         }
     }
     points

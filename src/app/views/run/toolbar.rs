@@ -1,0 +1,220 @@
+//! The toolbar while the Run view is shown: what the next run is asked for, and the button that starts it.
+
+use arenascope_gpu::protocol::DeviceChoice;
+use arenascope_gpu::regimes::Regime;
+use arenascope_planner::units::parse_bytes;
+use egui::{Align, Layout, RichText, Ui};
+
+use super::settings::{RunSettings, Scale, blocked, described};
+use super::words::{device_name, kind_name, regime_help, regime_name, unsupported};
+use super::{RunCommand, RunState};
+use crate::command::{Command, CommandSender};
+use crate::draw::{Tone, badge, button, primary_button};
+use crate::jobs::JobKind;
+use crate::panels::toolbar::drop_down;
+use crate::state::State;
+use crate::text;
+use crate::theme::{Icon, Tokens, space};
+
+/// Timed iterations that are offered.
+const ITERATIONS: [u32; 5] = [0, 20, 50, 200, 1000];
+/// Factors that are offered.
+const TIMES: [u64; 6] = [1, 4, 16, 64, 256, 1024];
+/// Budgets that are offered, bytes.
+const BUDGETS: [u64; 6] = [256 << 20, 1 << 30, 4 << 30, 8 << 30, 16 << 30, 64 << 30];
+/// Width from which the file's name is shown.
+const NAME_FROM: f32 = 1180.0;
+
+/// Draws the bar.
+pub(crate) fn run_toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSender) {
+    let frame = egui::Frame::new().fill(t.bg1).inner_margin(egui::Margin::symmetric(12, 0));
+    egui::Panel::top("run-toolbar").exact_size(space::TOOLBAR).frame(frame).show(ui, |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.spacing_mut().item_spacing.x = space::LABEL_GAP;
+            let view = &state.views.run;
+            let has_settings = state.session.is_some() && state.devices.is_some();
+            if (!has_settings || ui.available_width() > NAME_FROM)
+                && let Some(name) = state.session.as_ref().map(|session| &session.name).or_else(|| view.shown().map(|shown| &shown.record.file))
+            {
+                ui.label(Icon::FILE.text(15.0, t.text2));
+                ui.label(RichText::new(text::middle_cut(name, 26)).font(t.body_strong()).color(t.text));
+                if has_settings {
+                    ui.separator();
+                }
+            }
+            if has_settings {
+                settings_ui(ui, t, state, commands);
+                start_ui(ui, t, state, commands);
+            }
+            if view.shown().is_some_and(|shown| shown.is_simulated()) {
+                badge(ui, t, Tone::Warn, Icon::WARNING, "simulated")
+                    .on_hover_text("These numbers come from an imitation of a driver, not from a GPU.");
+            }
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| files_ui(ui, t, view, commands));
+        });
+    });
+}
+
+fn files_ui(ui: &mut Ui, t: &'static Tokens, view: &RunState, commands: &CommandSender) {
+    if view.shown().is_some() {
+        let save = button(ui, t, Some(Icon::FLOPPY_DISK), "Save").on_hover_text("Write this run to a file that can be opened again (Ctrl+E)");
+        if save.clicked() {
+            commands.send(Command::ExportDialog);
+        }
+    }
+    if ui.available_width() > 80.0
+        && button(ui, t, Some(Icon::FOLDER_OPEN), "Open").on_hover_text("Open a recorded run or another file (Ctrl+O)").clicked()
+    {
+        commands.send(Command::OpenDialog);
+    }
+}
+
+fn settings_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSender) {
+    let view = &state.views.run;
+    let probe = view.probe.value().map(|probe| &**probe);
+    let settings = &view.settings;
+    let device = settings.device(probe);
+    let set = |settings: RunSettings| commands.send(Command::Run(RunCommand::Set(settings)));
+    let shown = text::middle_cut(&device_name(device, described(probe, device)), 22);
+    drop_down(ui, t, "Device", &shown, 76.0, |ui| device_choices(ui, t, view, commands));
+    let n = settings.regimes.len();
+    drop_down(ui, t, "Regimes", &format!("{n} of {}", Regime::ALL.len()), 52.0, |ui| {
+        for regime in Regime::ALL {
+            let why_not = unsupported(regime, device == DeviceChoice::Cpu);
+            let is_last = n == 1 && settings.regimes.contains(&regime);
+            let mut on = settings.regimes.contains(&regime);
+            let choice = ui.add_enabled(why_not.is_none() && !is_last, egui::Checkbox::new(&mut on, regime_name(regime)));
+            let choice =
+                choice.on_hover_text(regime_help(regime)).on_disabled_hover_text(why_not.unwrap_or("One way of getting memory is the least."));
+            if choice.changed() {
+                set(settings.clone().with_regime(regime, on));
+            }
+        }
+    });
+    drop_down(ui, t, "Iterations", &text::count(settings.iterations.into()), 44.0, |ui| {
+        ui.label(RichText::new("Timed, after three that are checked").font(t.body()).color(t.text2));
+        for choice in ITERATIONS {
+            if ui.selectable_label(choice == settings.iterations, text::count(choice.into())).clicked() {
+                set(RunSettings { iterations: choice, ..settings.clone() });
+            }
+        }
+    });
+    scale_ui(ui, t, state, device, &set);
+    budget_ui(ui, t, settings, &set);
+    let mut footprint = settings.footprint;
+    let response = ui.checkbox(&mut footprint, RichText::new("Footprint").font(t.body()));
+    if response.on_hover_text("After every step the device counts the bytes of the arena that have been written").changed() {
+        set(RunSettings { footprint, ..settings.clone() });
+    }
+}
+
+fn device_choices(ui: &mut Ui, t: &'static Tokens, view: &RunState, commands: &CommandSender) {
+    let set = |settings: RunSettings| commands.send(Command::Run(RunCommand::Set(settings)));
+    let probe = view.probe.value();
+    let choose = |device: Option<DeviceChoice>| set(RunSettings { device, ..view.settings.clone() });
+    if ui.selectable_label(view.settings.device.is_none(), "auto: the first GPU that works, else the CPU").clicked() {
+        choose(None);
+    }
+    if ui.selectable_label(view.settings.device == Some(DeviceChoice::Cpu), "CPU").clicked() {
+        choose(Some(DeviceChoice::Cpu));
+    }
+    for device in probe.iter().flat_map(|probe| &probe.devices) {
+        let choice = DeviceChoice::Gpu(device.index);
+        let text = format!("{}  ·  {}  ·  {} free", device.name, kind_name(device.kind), text::bytes(device.free_bytes));
+        if ui.selectable_label(view.settings.device == Some(choice), text).clicked() {
+            choose(Some(choice));
+        }
+    }
+    ui.separator();
+    match probe {
+        Some(probe) if probe.devices.is_empty() => {
+            ui.label(RichText::new(format!("No GPU: {}.", probe.message)).font(t.body()).color(t.text2));
+        }
+        Some(_) => {}
+        None => {
+            ui.label(RichText::new("Looking for GPUs…").font(t.body()).color(t.text2));
+        }
+    }
+    if ui.selectable_label(false, "Look for GPUs again").clicked() {
+        commands.send(Command::Run(RunCommand::Probe));
+    }
+}
+
+fn scale_ui(ui: &mut Ui, t: &'static Tokens, state: &State, device: DeviceChoice, set: &dyn Fn(RunSettings)) {
+    let settings = &state.views.run.settings;
+    let arena = state.planned().map_or(0, |planned| planned.plan.arena_bytes);
+    let times = settings.times(device, arena);
+    let shown = if settings.scale == Scale::Auto { format!("auto × {}", text::count(times)) } else { format!("× {}", text::count(times)) };
+    drop_down(ui, t, "Scale", &shown, 66.0, |ui| {
+        let words = "All sizes and offsets times this: a valid plan stays valid.\nA GPU hands out memory in 2 MiB granules, beside which a small arena cannot be seen.";
+        ui.label(RichText::new(words).font(t.body()).color(t.text2));
+        let auto = RunSettings { scale: Scale::Auto, ..settings.clone() };
+        let text = format!(
+            "auto: × {}, an arena of {}",
+            text::count(auto.times(device, arena)),
+            text::bytes(arena.saturating_mul(auto.times(device, arena)))
+        );
+        if ui.selectable_label(settings.scale == Scale::Auto, text).clicked() {
+            set(auto);
+        }
+        for choice in TIMES {
+            let text = format!("× {}, {}", text::count(choice), text::bytes(arena.saturating_mul(choice)));
+            if ui.selectable_label(settings.scale == Scale::Times(choice), text).clicked() {
+                set(RunSettings { scale: Scale::Times(choice), ..settings.clone() });
+            }
+        }
+    });
+}
+
+fn budget_ui(ui: &mut Ui, t: &'static Tokens, settings: &RunSettings, set: &dyn Fn(RunSettings)) {
+    let shown = settings.budget_bytes.map_or_else(|| "half".to_owned(), text::bytes);
+    drop_down(ui, t, "Budget", &shown, 52.0, |ui| {
+        let caption = ui.label(RichText::new("The most that one way of getting memory may take, for example 6GiB").font(t.body()).color(t.text2));
+        let id = ui.scope_id().with("budget");
+        let mut typed = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_default();
+        let field = ui.add(egui::TextEdit::singleline(&mut typed).desired_width(180.0)).labelled_by(caption.id);
+        match (typed.trim().is_empty(), parse_bytes(&typed)) {
+            (false, Ok(bytes)) if field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter)) => {
+                set(RunSettings { budget_bytes: Some(bytes), ..settings.clone() });
+                ui.close();
+            }
+            (false, Err(message)) => {
+                ui.label(RichText::new(message).font(t.tick()).color(t.err));
+            }
+            _ => {}
+        }
+        ui.data_mut(|data| data.insert_temp(id, typed));
+        if ui.selectable_label(settings.budget_bytes.is_none(), "half of what is free").clicked() {
+            set(RunSettings { budget_bytes: None, ..settings.clone() });
+        }
+        for choice in BUDGETS {
+            if ui.selectable_label(settings.budget_bytes == Some(choice), text::bytes(choice)).clicked() {
+                set(RunSettings { budget_bytes: Some(choice), ..settings.clone() });
+            }
+        }
+    });
+}
+
+fn start_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSender) {
+    if state.jobs.running(JobKind::Run).is_some() {
+        let is_stopping = state.jobs.is_stopping(JobKind::Run);
+        let text = if is_stopping { "Stopping…" } else { "Cancel" };
+        let stop = ui.add_enabled_ui(!is_stopping, |ui| button(ui, t, Some(Icon::STOP), text)).inner;
+        if stop.on_hover_text("Stop now and keep what has been measured").clicked() {
+            commands.send(Command::Run(RunCommand::Stop));
+        }
+        return;
+    }
+    let planned = state.planned();
+    let why_not = match planned {
+        None => Some("There is no plan yet.".to_owned()),
+        Some(_) if state.session.as_ref().is_some_and(|session| session.planned.is_running()) => Some("The plan is being made.".to_owned()),
+        Some(planned) => blocked(planned),
+    };
+    let word = if state.views.run.shown().is_some() { "Run again" } else { "Run" };
+    let start = ui.add_enabled_ui(why_not.is_none(), |ui| primary_button(ui, t, Some(Icon::PLAY), word)).inner;
+    let start = start.on_disabled_hover_text(why_not.unwrap_or_default());
+    if start.on_hover_text("Execute the plan and check every read (F5)").clicked() {
+        commands.send(Command::Run(RunCommand::Start));
+    }
+}
