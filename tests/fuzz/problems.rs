@@ -17,7 +17,7 @@ pub enum Input {
     Buffers(Vec<(u64, Lifetime)>, u64),
     /// The problem and the graph of a seed.
     Case(u64),
-    /// The problem with rules of a seed.
+    /// The problem with rules of an odd seed: for even ones brute force takes seconds, and the tests run it.
     Rules(u64),
 }
 
@@ -25,7 +25,7 @@ impl<'a> Arbitrary<'a> for Input {
     fn arbitrary(source: &mut Unstructured<'a>) -> Result<Self> {
         match source.int_in_range(0..=7_u8)? {
             0 => return Ok(Self::Case(source.arbitrary()?)),
-            1 => return Ok(Self::Rules(source.arbitrary()?)),
+            1 => return Ok(Self::Rules(source.arbitrary::<u64>()? | 1)),
             _ => {}
         }
         let align = match source.int_in_range(0..=3_u8)? {
