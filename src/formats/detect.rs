@@ -123,7 +123,7 @@ pub(crate) fn read_source<R: Read + Seek>(
         Content::Pickle => torch::read_pickle(&Reading { origin, options, control }, source),
         Content::Csv => minimalloc::read(origin, source, control),
         Content::Onnx => onnx::read(origin, source, options, control),
-        Content::Tflite => tflite::read(origin, source, control),
+        Content::Tflite => tflite::read(origin, source, options, control),
         Content::ExecuTorch => executorch::read(origin, source, control),
         Content::Xml => openvino::read(origin, &text(origin, source, control)?, options),
         Content::PrintedPlan => printed::read(origin, &text(origin, source, control)?),

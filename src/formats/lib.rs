@@ -40,9 +40,11 @@ pub mod torch;
 pub mod xla;
 
 mod detect;
+mod dims;
 mod extras;
 mod flat_tables;
 mod open;
+mod open_shapes;
 mod typed_in;
 mod zip;
 
