@@ -184,6 +184,8 @@ fn open(state: &mut State, path: &Path) {
     state.settings.recent.truncate(MAX_RECENT);
     let name = begin(state, Some(path), name);
     let (path, read) = (path.to_owned(), state.next_read.clone());
+    // They belong to this file only.
+    state.next_read.beside.clear();
     let work = move |control: &arenascope_planner::control::Control<'_>| {
         Outcome::Loaded(arenascope_formats::read(&path, &read, control).map(Arc::new).map_err(|error| error.to_string()))
     };

@@ -43,8 +43,10 @@ mod detect;
 mod dims;
 mod extras;
 mod flat_tables;
+mod json_fault;
 mod open;
 mod open_shapes;
+mod packed;
 mod typed_in;
 mod zip;
 

@@ -7,6 +7,7 @@ mod reasons;
 mod reports;
 mod runs;
 mod samples;
+mod several_files;
 mod traces;
 mod usage;
 mod user_cases;

@@ -211,6 +211,18 @@ fn openvino_graphs_have_shapes_roles_and_bodies() {
     assert_eq!(graph.ops()[3].bodies[0].ops().len(), 2);
 }
 
+#[test]
+fn what_vela_really_prints_is_a_valid_plan() {
+    let workload = Arc::new(open(&path("tests/data/vela/person_detect.txt"), &[]).expect("tables"));
+    let list = buffers(&workload);
+    // 72 rows, 15 of which are further names of a buffer; the table of weights is larger and not shown.
+    assert_eq!((workload.format, list.len(), list[2].size_bytes, list[2].lifetime), ("vela-allocation", 57, 36_864, Lifetime { start: 0, end: 4 }));
+    let found = observed(&workload).expect("a plan");
+    assert!(found.check().is_valid(), "{:?}", found.check());
+    assert_eq!((found.plan.arena_bytes, observed_bytes(&prepared(&workload, true, Io::Static))), (74_480, Some(74_480)));
+    warned(&workload, "weights aside");
+}
+
 /// A classifier as a tool exports it: every batch is open, and the spatial axes with it.
 const OPEN_OPENVINO: &str = r#"<net name="open" version="11"><layers>
   <layer id="0" name="x" type="Parameter"><output><port id="0" precision="FP32"><dim>-1</dim><dim>3</dim><dim>-1</dim><dim>-1</dim></port></output></layer>
