@@ -1,4 +1,4 @@
-//! Classical models: the shapes of the operators of `ai.onnx.ml`, as its specification gives them.
+//! Classical models: the shapes of the operators of `ai.onnx.ml`, as its specification gives them and ONNX Runtime 1.32 executes them.
 
 use arenascope_planner::graph::{Dtype, Graph};
 
@@ -81,6 +81,18 @@ fn classifiers_give_a_score_per_row_and_class() {
         assert_eq!(output(&found, "y1"), (Dtype::F32, Some(vec![5, 3])), "{kind}");
         assert_eq!(output(&one_op(kind, &[(FLOAT, &[5, 4])], &[]), "y1").1, None, "{kind}");
     }
+}
+
+#[test]
+fn support_vectors_give_a_score_per_pair_of_classes() {
+    let scores = |classes: &[i64], more: &[Message]| {
+        let attributes = [&[ints("classlabels_ints", classes), ints("vectors_per_class", &vec![1; classes.len()])], more].concat();
+        output(&one_op("SVMClassifier", &[(FLOAT, &[5, 4])], &attributes), "y1").1
+    };
+    // As ONNX Runtime 1.32 executes them.
+    assert_eq!(scores(&[0, 1], &[]), Some(vec![5, 2]));
+    assert_eq!(scores(&[0, 1, 2, 3], &[]), Some(vec![5, 6]));
+    assert_eq!(scores(&[0, 1, 2, 3], &[ints("prob_a", &[0; 6])]), Some(vec![5, 4]));
 }
 
 #[test]

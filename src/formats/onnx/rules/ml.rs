@@ -21,7 +21,7 @@ pub(super) fn find(kind: &str) -> Option<Rule> {
         "LinearRegressor" => |call| targets(call, "targets", Some(1), Dtype::F32),
         "Normalizer" | "Scaler" => same_in_floats,
         "OneHotEncoder" => one_hot,
-        "SVMClassifier" => |call| classes(call, "classlabels_strings", "classlabels_ints"),
+        "SVMClassifier" => support_vector_classes,
         "SVMRegressor" => |call| Ok(vec![Fact::known(Dtype::F32, vec![rows(call)?, 1])?]),
         "TreeEnsemble" => |call| targets(call, "n_targets", None, call.dtype(0)?),
         "TreeEnsembleClassifier" => |call| classes(call, "classlabels_strings", "classlabels_int64s"),
@@ -122,6 +122,20 @@ fn classes(call: &Call<'_>, texts: &str, numbers: &str) -> Facts {
     // Without the labels the first output is known all the same.
     if let Some(classes) = count(call, if is_text { texts } else { numbers }) {
         outputs.push(Fact::known(Dtype::F32, vec![rows, classes])?);
+    }
+    Ok(outputs)
+}
+
+/// With support vectors per class and without probabilities a score per pair of classes, as ONNX Runtime gives it; of
+/// two classes one score each.
+fn support_vector_classes(call: &Call<'_>) -> Facts {
+    let mut outputs = classes(call, "classlabels_strings", "classlabels_ints")?;
+    let has_pairs = call.has_attribute("vectors_per_class") && !call.has_attribute("prob_a");
+    if let Some(&[rows, classes]) = outputs.get(1).and_then(|scores| scores.shape.as_deref()).filter(|_| has_pairs)
+        && classes > 2
+    {
+        let pairs = classes.checked_mul(classes - 1).ok_or_else(|| Gap::from("a dimension does not fit into 64 bits"))? / 2;
+        outputs[1] = Fact::known(Dtype::F32, vec![rows, pairs])?;
     }
     Ok(outputs)
 }
