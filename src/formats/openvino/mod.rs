@@ -172,13 +172,13 @@ impl<'d> Builder<'_, 'd> {
     /// Works out the open dimensions of all other tensors. Layers usually stand after those that they read; every pass
     /// that gets on is followed by another one.
     fn follow(&mut self, layers: &[Layer<'d, '_>]) {
+        let mut is_settled = vec![false; layers.len()];
         for _ in 0..MAX_PASSES {
             let mut gets_on = false;
-            for layer in layers {
-                for id in self.layer_outputs(layer) {
-                    if self.tensors[id.index()].shape.is_none() {
-                        gets_on |= self.follow_one(layer, id);
-                    }
+            for (layer, is_settled) in layers.iter().zip(&mut is_settled) {
+                if !*is_settled {
+                    *is_settled = self.follow_layer(layer);
+                    gets_on |= *is_settled;
                 }
             }
             if !gets_on {
@@ -187,32 +187,41 @@ impl<'d> Builder<'_, 'd> {
         }
     }
 
-    /// Works out one output; `true` if its shape is known now.
-    fn follow_one(&mut self, layer: &Layer<'d, '_>, id: TensorId) -> bool {
+    /// Works out the outputs of a layer, once the shapes of its inputs are known; `true` if nothing more is to come.
+    fn follow_layer(&mut self, layer: &Layer<'d, '_>) -> bool {
+        let mut open = self.layer_outputs(layer);
+        open.retain(|output| self.tensors[output.index()].shape.is_none());
+        if open.is_empty() {
+            return true;
+        }
         let given = self.inputs(layer);
-        let input = |&tensor: &Option<TensorId>| {
-            let index = tensor?.index();
+        if let Some(unknown) = given.iter().flatten().find(|input| self.tensors[input.index()].shape.is_none()) {
+            let because = format!("it follows from `{}`, whose shape is not known", one_line(&self.tensors[unknown.index()].name));
+            for output in open {
+                self.tensors[output.index()].unknown_because.clone_from(&because);
+            }
+            return false;
+        }
+        let input = |tensor: TensorId| {
+            let index = tensor.index();
             Some(Input { dims: self.tensors[index].shape.as_deref()?, declared: &self.declared[index] })
         };
-        let unknown = given.iter().flatten().find(|input| self.tensors[input.index()].shape.is_none());
-        let declared = &self.declared[id.index()];
-        let shape = match (unknown, given.iter().map(input).collect::<Option<Vec<Input<'_>>>>()) {
-            (Some(unknown), _) => Err(format!("it follows from `{}`, whose shape is not known", one_line(&self.tensors[unknown.index()].name))),
-            (None, None) => Err("an input of its layer is not connected".to_owned()),
-            (None, Some(inputs)) => ops::rule(layer.node, declared, &inputs)
-                .and_then(|rule| complete(&rule, declared, &inputs))
-                .ok_or_else(|| format!("how its shape follows from the open dimensions is not known for {}", one_line(layer.kind))),
+        let inputs: Option<Vec<Input<'_>>> = given.iter().map(|&tensor| input(tensor?)).collect();
+        let shape = |output: &TensorId| {
+            let declared = &self.declared[output.index()];
+            let inputs = inputs.as_deref().ok_or_else(|| "an input of its layer is not connected".to_owned())?;
+            ops::rule(layer.node, declared, inputs)
+                .and_then(|rule| complete(&rule, declared, inputs))
+                .ok_or_else(|| format!("how its shape follows from the open dimensions is not known for {}", one_line(layer.kind)))
         };
-        match shape {
-            Ok(shape) => {
-                self.set(id, shape);
-                true
-            }
-            Err(because) => {
-                self.tensors[id.index()].unknown_because = because;
-                false
+        let shapes: Vec<Result<Vec<u64>, String>> = open.iter().map(shape).collect();
+        for (output, shape) in open.into_iter().zip(shapes) {
+            match shape {
+                Ok(shape) => self.set(output, shape),
+                Err(because) => self.tensors[output.index()].unknown_because = because,
             }
         }
+        true
     }
 
     fn set(&mut self, id: TensorId, shape: Vec<u64>) {
