@@ -1,6 +1,6 @@
 //! OpenVINO's model graphs: layers with the shape of every port, and the edges between ports.
 //!
-//! Shapes are in the file; of an open dimension the user says the number, and [`ops::rule`] what follows from it. Bodies
+//! Shapes are in the file; of an open dimension the user says the number, and `ops::rule` what follows from it. Bodies
 //! of `If`, `Loop` and `TensorIterator` are graphs inside their layer. The weights' own file is not needed.
 
 mod ops;
