@@ -20,8 +20,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// The model or planning problem to open.
-    pub(crate) file: Option<PathBuf>,
+    /// The model or planning problem to open; several files if they belong together, as the two texts of an XLA dump do.
+    #[arg(value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
 }
@@ -30,8 +31,8 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Plan a file and print a summary.
     Plan {
-        /// The file to plan.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         #[command(flatten)]
         plan: PlanArgs,
         /// Keep the places of a plan, as written by `export -o PLAN.json`, where buffers did not change; say what moved.
@@ -43,8 +44,8 @@ pub(crate) enum Command {
     },
     /// Run all strategies on a file and print them as one table.
     Compare {
-        /// The file to plan.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         #[command(flatten)]
         read: ReadArgs,
         #[command(flatten)]
@@ -92,8 +93,8 @@ pub(crate) enum Command {
     /// Say what is in a file: ops by type, tensors by role and dtype, bytes, open dimensions, warnings; of a memory
     /// trace its peaks, fragmentation, failures, and what one arena would need.
     Inspect {
-        /// The file to look into.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         /// Of a memory trace: say whether so many bytes, such as 2GiB, would fit at the peak and at the end.
         #[arg(long, value_name = "BYTES")]
         fits: Option<String>,
@@ -110,8 +111,8 @@ pub(crate) enum Command {
     },
     /// Compare the peaks of all orders in which the ops could run.
     Orders {
-        /// The model to order.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         #[command(flatten)]
         read: ReadArgs,
         #[command(flatten)]
@@ -128,8 +129,8 @@ pub(crate) enum Command {
     },
     /// Say why a buffer is where it is, what the peak is made of, and what would lower it.
     Explain {
-        /// The file to plan.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         /// What to explain: a tensor's name, #N for a buffer, or @BYTE for a byte of the arena; without it, the peak.
         #[arg(long, value_name = "NAME|#N|@BYTE")]
         tensor: Option<String>,
@@ -154,8 +155,8 @@ pub(crate) enum Command {
     },
     /// Draw a view to a picture, without a display.
     Render {
-        /// The file to draw.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         /// The picture to write (.png or .svg).
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
@@ -173,8 +174,8 @@ pub(crate) enum Command {
     },
     /// Write the plan as .json, .csv, .dsa.json, C header (.h) or into a copy of the model (.tflite), or the graph as .dot.
     Export {
-        /// The file to plan.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         /// The file to write; its extension says what.
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
@@ -183,8 +184,8 @@ pub(crate) enum Command {
     },
     /// Plan a file for each value of a dimension and print how its memory grows.
     Sweep {
-        /// The file to plan.
-        file: PathBuf,
+        #[command(flatten)]
+        files: FileArgs,
         #[command(flatten)]
         plan: PlanArgs,
         /// Print one JSON object.
@@ -230,6 +231,14 @@ pub(crate) enum Command {
     },
 }
 
+/// What a command works on.
+#[derive(Args, Debug)]
+pub(crate) struct FileArgs {
+    /// The model, problem or trace; several files if they belong together, as the two texts of an XLA dump do, or a folder.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
 /// Everything that decides one plan.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
@@ -247,8 +256,8 @@ pub(crate) struct PlanArgs {
 /// What `run` takes.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The file to plan.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
     /// Run this plan, as written by `export -o PLAN.json`, in place of making one.
     #[arg(long = "plan", value_name = "PLAN")]
     pub(crate) plan_file: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use arenascope_planner::bounds::peak_live_bytes;
 use arenascope_planner::check::Violation;
-use arenascope_planner::graph::{Graph, Role};
+use arenascope_planner::graph::{Dtype, Graph, Role};
 use arenascope_planner::ids::BufferId;
 use arenascope_planner::observed::{Observed, observed, observed_bytes};
 use arenascope_planner::prepare::Prepared;
@@ -93,7 +93,7 @@ pub(crate) fn inspect(prepared: &Prepared, fits: Option<u64>) -> Inspection<'_> 
         static_bytes: prepared.static_bytes,
         unknown_sizes: graph.map_or(0, |graph| graph.tensors().iter().filter(|tensor| tensor.bytes.is_none()).count() as u64),
         ops_by_type: graph.map_or_else(Vec::new, ops_by_type),
-        tensors_by_role: graph.map_or_else(Vec::new, tensors_by_role),
+        tensors_by_role: tensors_by_role(prepared, graph),
         dimensions: workload.symbolic_dims.iter().map(|dim| Dimension { name: &dim.name, value: dim.value, is_default: dim.is_default }).collect(),
         trace,
         observed: observed(workload).map(|found| observed_report(&found, observed_bytes(prepared))),
@@ -129,15 +129,28 @@ fn ops_by_type(graph: &Graph) -> Vec<KindCount> {
     list
 }
 
-/// Tensors by role, in the order of [`Role::ALL`], then by dtype; bytes are exact and not rounded.
-fn tensors_by_role(graph: &Graph) -> Vec<TensorCount> {
+/// Tensors by role, in the order of [`Role::ALL`], then by dtype; bytes are exact and not rounded. Of a memory trace
+/// its blocks; bare buffers have no roles.
+fn tensors_by_role(prepared: &Prepared, graph: Option<&Graph>) -> Vec<TensorCount> {
     let rank = |role: Role| Role::ALL.iter().position(|&other| other == role);
     let mut counts: BTreeMap<(Option<usize>, &str), TensorCount> = BTreeMap::new();
-    for tensor in graph.tensors() {
-        let (role, dtype) = (tensor.role.name(), tensor.dtype.name());
-        let count = counts.entry((rank(tensor.role), dtype)).or_insert(TensorCount { role, dtype, tensors: 0, bytes: 0 });
+    let mut add = |role: Role, dtype: &'static str, bytes: u64| {
+        let count = counts.entry((rank(role), dtype)).or_insert(TensorCount { role: role.name(), dtype, tensors: 0, bytes: 0 });
         count.tensors += 1;
-        count.bytes += tensor.bytes.unwrap_or(0);
+        count.bytes += bytes;
+    };
+    match &prepared.workload.source {
+        Source::Graph(_) => {
+            for tensor in graph.into_iter().flat_map(Graph::tensors) {
+                add(tensor.role, tensor.dtype.name(), tensor.bytes.unwrap_or(0));
+            }
+        }
+        Source::Trace(_) => {
+            for id in prepared.problem.ids() {
+                add(prepared.buffer_role(id), Dtype::Unknown.name(), prepared.problem.buffer(id).size_bytes);
+            }
+        }
+        Source::Buffers(_) => {}
     }
     counts.into_values().collect()
 }
@@ -164,7 +177,7 @@ pub(crate) fn text_report(prepared: &Prepared, inspection: &Inspection<'_>) -> S
         ));
     }
     if !inspection.tensors_by_role.is_empty() {
-        text.push_str("\ntensors by role and dtype\n");
+        text.push_str(if inspection.trace.is_some() { "\nblocks by role\n" } else { "\ntensors by role and dtype\n" });
         text.push_str(&table(2, &[Set::Left, Set::Left, Set::Right, Set::Right, Set::Right], &tensor_rows(inspection)));
     }
     if !inspection.dimensions.is_empty() {

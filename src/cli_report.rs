@@ -61,6 +61,9 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
         row("peak live bytes", summary.peak_live_bytes, peak_place(prepared, summary)),
         row("lower bound of every plan", summary.lower_bound_bytes, format!("gap {}", percent(summary.gap))),
     ];
+    if let Some((buffers, bytes)) = pre_existing(prepared) {
+        rows.push(row("pre-existing: older than the recording", bytes, counted(buffers, "buffer")));
+    }
     for pool in &summary.pools {
         let limit = pool.capacity_bytes.map_or_else(String::new, |capacity| {
             let verdict = if pool.fits() { "fits" } else { "DOES NOT FIT" };
@@ -88,6 +91,13 @@ fn byte_rows(prepared: &Prepared, summary: &Summary) -> Vec<Vec<String>> {
         rows.push(row("static + dynamic after", summary.total_after, plain()));
     }
     rows
+}
+
+/// How many buffers are older than the recording that they come from, and their bytes; `None` if there are none.
+fn pre_existing(prepared: &Prepared) -> Option<(u64, u64)> {
+    let older = prepared.problem.ids().filter(|&id| prepared.is_pre_existing(id));
+    let sums = older.fold((0, 0), |(count, bytes), id| (count + 1, bytes + prepared.problem.buffer(id).bytes));
+    (sums.0 > 0).then_some(sums)
 }
 
 /// `at step 12, Conv features.2/conv.0`.

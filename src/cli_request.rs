@@ -12,7 +12,7 @@ use arenascope_planner::prepare::PrepareSettings;
 use arenascope_planner::solve::{AUTO, Share, SolveOptions};
 use arenascope_planner::units::{Align, parse_bytes};
 
-use crate::cli_args::{Command, CommandLine, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg};
+use crate::cli_args::{Command, CommandLine, FileArgs, IoArg, KindArg, PlanArgs, ProblemArgs, ReadArgs, ShareArg, SolveArgs, SwitchArg};
 use crate::cli_run_request::{RunRequest, run_request};
 use crate::cli_sweep::Range;
 
@@ -123,10 +123,20 @@ impl TryFrom<CommandLine> for Request {
 
     fn try_from(line: CommandLine) -> Result<Self, UsageError> {
         Ok(match line.command {
-            None => Self::Window { file: line.file, job: job(line.plan)? },
-            Some(Command::Plan { file, plan, keep, json }) => Self::Plan { file, job: job(plan)?, keep, json },
-            Some(Command::Compare { file, read, problem, solve, strategy, json }) => {
-                Self::Compare { file, read: read_options(&read)?, prepare: settings(&problem)?, run: limits(&solve)?, only: strategy, json }
+            None => {
+                let mut job = job(line.plan)?;
+                let mut files = line.files.into_iter();
+                let file = files.next();
+                job.read.beside = files.collect();
+                Self::Window { file, job }
+            }
+            Some(Command::Plan { files, plan, keep, json }) => {
+                let (file, job) = file_and_job(files, plan)?;
+                Self::Plan { file, job, keep, json }
+            }
+            Some(Command::Compare { files, read, problem, solve, strategy, json }) => {
+                let (file, read) = file_and_options(files, &read)?;
+                Self::Compare { file, read, prepare: settings(&problem)?, run: limits(&solve)?, only: strategy, json }
             }
             Some(Command::Bench { files, read, problem, solve, strategy, json }) => {
                 // Published bounds and heights are exact bytes.
@@ -137,33 +147,42 @@ impl TryFrom<CommandLine> for Request {
             Some(Command::Check { file, plan, read, problem, json }) => {
                 Self::Check { file, plan, read: read_options(&read)?, overrides: overrides(&problem)?, json }
             }
-            Some(Command::Inspect { file, fits, find, read, problem, json }) => {
+            Some(Command::Inspect { files, fits, find, read, problem, json }) => {
                 let fits = fits.as_deref().map(parse_bytes).transpose().map_err(|message| UsageError(format!("--fits: {message}")))?;
-                Self::Inspect { file, find, read: read_options(&read)?, prepare: settings(&problem)?, fits, json }
+                let (file, read) = file_and_options(files, &read)?;
+                Self::Inspect { file, find, read, prepare: settings(&problem)?, fits, json }
             }
-            Some(Command::Orders { file, read, problem, seed, time_limit: limit, json }) => {
+            Some(Command::Orders { files, read, problem, seed, time_limit: limit, json }) => {
                 let mut prepare = settings(&problem)?;
                 prepare.order_seed = seed.unwrap_or(prepare.order_seed);
-                Self::Orders { file, read: read_options(&read)?, prepare, time_limit: time_limit(limit)?, json }
+                let (file, read) = file_and_options(files, &read)?;
+                Self::Orders { file, read, prepare, time_limit: time_limit(limit)?, json }
             }
-            Some(Command::Explain { file, tensor, plan_file: None, plan, json }) => {
-                Self::Explain { file, tensor, plan: PlanToExplain::Made(job(plan)?), json }
+            Some(Command::Explain { files, tensor, plan_file: None, plan, json }) => {
+                let (file, job) = file_and_job(files, plan)?;
+                Self::Explain { file, tensor, plan: PlanToExplain::Made(job), json }
             }
-            Some(Command::Explain { file, tensor, plan_file: Some(plan_file), plan, json }) => {
-                let plan = PlanToExplain::File { plan: plan_file, read: read_options(&plan.read)?, overrides: overrides(&plan.problem)? };
+            Some(Command::Explain { files, tensor, plan_file: Some(plan_file), plan, json }) => {
+                let (file, read) = file_and_options(files, &plan.read)?;
+                let plan = PlanToExplain::File { plan: plan_file, read, overrides: overrides(&plan.problem)? };
                 Self::Explain { file, tensor, plan, json }
             }
             Some(Command::Diff { old, new, json }) => Self::Diff { old, new, json },
-            Some(Command::Render { file, output, view, size, theme, plan }) => {
-                Self::Render { file, job: job(plan)?, picture: picture(output, view, &size, theme)? }
+            Some(Command::Render { files, output, view, size, theme, plan }) => {
+                let (file, job) = file_and_job(files, plan)?;
+                Self::Render { file, job, picture: picture(output, view, &size, theme)? }
             }
-            Some(Command::Export { file, output, plan }) => Self::Export { file, job: job(plan)?, kind: export_kind(&output)?, output },
-            Some(Command::Sweep { file, mut plan, json, output }) => {
+            Some(Command::Export { files, output, plan }) => {
+                let (file, job) = file_and_job(files, plan)?;
+                Self::Export { file, job, kind: export_kind(&output)?, output }
+            }
+            Some(Command::Sweep { files, mut plan, json, output }) => {
                 let range = take_range(&mut plan.read)?;
                 if let Some(output) = output.as_ref().filter(|output| extension(output) != "svg") {
                     return Err(UsageError(format!("--output: `{}` does not end in .svg", output.display())));
                 }
-                Self::Sweep { file, job: job(plan)?, range, json, output }
+                let (file, job) = file_and_job(files, plan)?;
+                Self::Sweep { file, job, range, json, output }
             }
             Some(Command::Run(args)) => Self::Run(Box::new(run_request(*args)?)),
             Some(Command::Devices { json, gpu_lib }) => Self::Devices { json, gpu_lib },
@@ -174,7 +193,20 @@ impl TryFrom<CommandLine> for Request {
     }
 }
 
-pub(crate) fn job(args: PlanArgs) -> Result<Job, UsageError> {
+/// The first file and how to read it: the others belong to it.
+fn file_and_options(args: FileArgs, read: &ReadArgs) -> Result<(PathBuf, ReadOptions), UsageError> {
+    let mut files = args.files.into_iter();
+    let Some(file) = files.next() else { return Err(UsageError("no file is given".to_owned())) };
+    Ok((file, ReadOptions { beside: files.collect(), ..read_options(read)? }))
+}
+
+/// As [`file_and_options`], for commands that make one plan.
+pub(crate) fn file_and_job(args: FileArgs, plan: PlanArgs) -> Result<(PathBuf, Job), UsageError> {
+    let (file, read) = file_and_options(args, &plan.read)?;
+    Ok((file, Job { read, ..job(plan)? }))
+}
+
+fn job(args: PlanArgs) -> Result<Job, UsageError> {
     let strategy = args.strategy.unwrap_or_else(|| AUTO.to_owned());
     let run = limits(&args.solve)?;
     let prepare = PrepareSettings { order_seed: run.solve.seed, ..settings(&args.problem)? };
@@ -186,6 +218,7 @@ fn read_options(args: &ReadArgs) -> Result<ReadOptions, UsageError> {
         dims: args.dim.iter().map(|dim| dimension(dim)).collect::<Result<_, _>>()?,
         bytes: args.bytes.iter().map(|size| tensor_size(size)).collect::<Result<_, _>>()?,
         device: args.trace_device,
+        beside: Vec::new(),
     })
 }
 

@@ -9,7 +9,7 @@ use arenascope_gpu::regimes::Regime;
 use arenascope_planner::units::parse_bytes;
 
 use crate::cli_args::RunArgs;
-use crate::cli_request::{Job, ProblemOverrides, UsageError, extension, job, overrides};
+use crate::cli_request::{Job, ProblemOverrides, UsageError, extension, file_and_job, overrides};
 
 /// Where to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +71,13 @@ pub(crate) fn run_request(args: RunArgs) -> Result<RunRequest, UsageError> {
         (None, Some(_)) => vec![Regime::Arena],
         (None, None) => options.regimes,
     };
+    let overrides = overrides(&args.plan.problem)?;
+    let (file, job) = file_and_job(args.files, args.plan)?;
     Ok(RunRequest {
-        file: args.file,
+        file,
         plan_file: args.plan_file,
-        overrides: overrides(&args.plan.problem)?,
-        job: job(args.plan)?,
+        overrides,
+        job,
         device: device(&args.device)?,
         options,
         scale: scale(&args.scale)?,

@@ -227,6 +227,8 @@ fn open(state: &mut State, path: &Path) {
     state.settings.recent.truncate(MAX_RECENT);
     let name = begin(state, Some(path), name);
     let (path, read) = (path.to_owned(), state.next_read.clone());
+    // They belong to this file only.
+    state.next_read.beside.clear();
     let work = move |control: &arenascope_planner::control::Control<'_>| {
         if let Some(recorded) = apply_run::read_recorded_run(&path) {
             return Outcome::Recorded(recorded);

@@ -1,13 +1,14 @@
 //! Tells a file's format by its content, then by its name, and hands it to the reader.
 
-use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::PathBuf;
 
 use arenascope_planner::control::{Control, Progress};
 use arenascope_planner::workload::Workload;
 
 use crate::error::FormatError;
 use crate::torch::{self, Reading, json::Kind};
-use crate::{dsa, executorch, minimalloc, onnx, openvino, oplist, printed, problem_json, tflite, xla, zip};
+use crate::{dsa, executorch, minimalloc, onnx, openvino, oplist, packed, printed, problem_json, tflite, xla};
 
 /// What the user says about a file beyond its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct ReadOptions {
     pub device: Option<i64>,
     /// Bytes of tensors whose size the file does not tell, as pairs of a name and a size.
     pub bytes: Vec<(String, u64)>,
+    /// Other files that belong to the one that is read: the second text of an XLA dump.
+    pub beside: Vec<PathBuf>,
 }
 
 /// A format that can be read.
@@ -36,6 +39,13 @@ pub struct FormatInfo {
 #[must_use]
 pub fn formats() -> &'static [FormatInfo] {
     &FORMATS
+}
+
+/// Whether a file's name ends as those of a format do, packed or not.
+pub(crate) fn has_known_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let plain = lower.strip_suffix(".gz").unwrap_or(&lower);
+    plain.rsplit_once('.').is_some_and(|(_, extension)| formats().iter().any(|format| format.extensions.contains(&extension)))
 }
 
 const fn info(name: &'static str, extensions: &'static [&'static str], summary: &'static str) -> FormatInfo {
@@ -64,13 +74,11 @@ static FORMATS: [FormatInfo; 14] = [
 ];
 
 /// Bytes looked at to tell the format: enough for a CSV header or the start of a JSON object.
-const PROBE_BYTES: u64 = 4096;
+pub(crate) const PROBE_BYTES: u64 = 4096;
 /// Text formats are held in memory as a whole up to this size.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
-/// A compressed file may unpack to at most this many bytes.
-const MAX_UNPACKED_BYTES: u64 = 1 << 28;
 /// Bytes read between two looks at the caller's wish to stop.
-const CHUNK_BYTES: u64 = 1 << 22;
+pub(crate) const CHUNK_BYTES: u64 = 1 << 22;
 
 /// Where bytes come from: what messages and workloads call it, and how many there are.
 #[derive(Clone, Debug)]
@@ -85,7 +93,7 @@ pub(crate) struct Origin {
 
 /// What the first bytes look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Content {
+pub(crate) enum Content {
     Gzip,
     Zip,
     Json,
@@ -116,14 +124,14 @@ pub(crate) fn read_source<R: Read + Seek>(
     source.by_ref().take(PROBE_BYTES).read_to_end(&mut head).map_err(failed)?;
     source.seek(SeekFrom::Start(0)).map_err(failed)?;
     match content(&head, &origin.file).map_err(|found| FormatError::Unrecognised { path: origin.path.clone(), found })? {
-        Content::Gzip => read_gzip(origin, source, options, control, beside),
-        Content::Zip => read_zip(origin, source, options, control),
+        Content::Gzip => packed::read_gzip(origin, &mut source, options, control, beside),
+        Content::Zip => packed::read_zip(origin, &mut source, options, control),
         Content::Json => read_json(origin, &head, source, options, control),
         Content::Html => torch::html::read(&Reading { origin, options, control }, source),
         Content::Pickle => torch::read_pickle(&Reading { origin, options, control }, source),
         Content::Csv => minimalloc::read(origin, source, control),
         Content::Onnx => onnx::read(origin, source, options, control),
-        Content::Tflite => tflite::read(origin, source, control),
+        Content::Tflite => tflite::read(origin, source, options, control),
         Content::ExecuTorch => executorch::read(origin, source, control),
         Content::Xml => openvino::read(origin, &text(origin, source, control)?, options),
         Content::PrintedPlan => printed::read(origin, &text(origin, source, control)?),
@@ -171,7 +179,7 @@ fn read_json<R: Read + Seek>(
 }
 
 /// What the first bytes and the name say; `Err` says what the content looks like instead.
-fn content(head: &[u8], file: &str) -> Result<Content, String> {
+pub(crate) fn content(head: &[u8], file: &str) -> Result<Content, String> {
     let lower = file.to_ascii_lowercase();
     let ends = |extension: &str| lower.ends_with(extension);
     match head {
@@ -282,91 +290,6 @@ pub(crate) fn poll(origin: &Origin, control: &Control<'_>, at: u64) -> Result<()
     let fraction = at as f64 / origin.bytes.max(1) as f64;
     control.report(Progress { what: format!("reading {}", origin.file), fraction: Some(fraction.min(1.0)), best_arena_bytes: None });
     Ok(())
-}
-
-/// All that a decoder gives, up to the limit of what files may unpack to; in chunks, so that the caller can stop it.
-pub(crate) fn unpacked<R: Read>(origin: &Origin, mut decoder: R, control: &Control<'_>) -> Result<Vec<u8>, FormatError> {
-    let mut bytes = Vec::new();
-    loop {
-        // How long it will be in the end is not known: the packed size stands in for it.
-        poll(origin, control, bytes.len() as u64)?;
-        let read = decoder.by_ref().take(CHUNK_BYTES).read_to_end(&mut bytes);
-        let damaged = |what: String| FormatError::Damaged { path: origin.path.clone(), offset: bytes.len() as u64, what };
-        match read {
-            Err(error) => return Err(damaged(format!("unpacking failed: {}", plain_reason(&error)))),
-            Ok(_) if bytes.len() as u64 >= MAX_UNPACKED_BYTES => return Err(damaged(format!("it unpacks to more than {MAX_UNPACKED_BYTES} bytes"))),
-            Ok(0) => return Ok(bytes),
-            Ok(_) => {}
-        }
-    }
-}
-
-fn read_gzip<R: Read>(
-    origin: &Origin,
-    source: BufReader<R>,
-    options: &ReadOptions,
-    control: &Control<'_>,
-    beside: &dyn Fn() -> Option<String>,
-) -> Result<Workload, FormatError> {
-    let damaged = |offset: usize, what: String| FormatError::Damaged { path: origin.path.clone(), offset: offset as u64, what };
-    let bytes = unpacked(origin, flate2::bufread::MultiGzDecoder::new(source), control)?;
-    if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(b"PK\x03\x04") {
-        return Err(damaged(0, "it is packed twice".to_owned()));
-    }
-    let inner = Origin { path: origin.path.clone(), file: origin.file.trim_end_matches(".gz").to_owned(), bytes: bytes.len() as u64 };
-    let workload = read_source(&inner, BufReader::new(Cursor::new(bytes.as_slice())), options, control, beside)?;
-    Ok(Workload { file: origin.file.clone(), ..workload })
-}
-
-/// An archive of one file, of one model among others, or of an XLA dump.
-fn read_zip<R: Read + Seek>(
-    origin: &Origin,
-    mut source: BufReader<R>,
-    options: &ReadOptions,
-    control: &Control<'_>,
-) -> Result<Workload, FormatError> {
-    let members: Vec<zip::Member> = zip::members(origin, &mut source)?.into_iter().filter(|member| !is_hidden(&member.name)).collect();
-    let names: Vec<(String, u64)> = members.iter().map(|member| (member.name.clone(), member.bytes)).collect();
-    let (main, other) = match xla::pick(&names) {
-        Some(pair) => pair,
-        None => (only_member(origin, &members)?, None),
-    };
-    let bytes = zip::unpack(origin, &mut source, &members[main], control)?;
-    if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(b"PK\x03\x04") {
-        return Err(FormatError::Damaged { path: origin.path.clone(), offset: 0, what: "it is packed twice".to_owned() });
-    }
-    let other = other.map(|other| zip::unpack(origin, &mut source, &members[other], control)).transpose()?;
-    let beside = || other.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    let file = names[main].0.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-    let inner = Origin { path: origin.path.clone(), file, bytes: bytes.len() as u64 };
-    let workload = read_source(&inner, BufReader::new(Cursor::new(bytes.as_slice())), options, control, &beside)?;
-    Ok(Workload { file: origin.file.clone(), ..workload })
-}
-
-fn is_hidden(name: &str) -> bool {
-    name.split(['/', '\\']).any(|part| part.starts_with('.') || part == "__MACOSX")
-}
-
-/// The one member, or the one that is called like something that can be read.
-fn only_member(origin: &Origin, members: &[zip::Member]) -> Result<usize, FormatError> {
-    if members.len() == 1 {
-        return Ok(0);
-    }
-    let is_known = |name: &str| {
-        let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
-        formats().iter().any(|format| format.extensions.contains(&extension.as_str()))
-    };
-    let known: Vec<usize> = members.iter().enumerate().filter(|(_, member)| is_known(&member.name)).map(|(index, _)| index).collect();
-    let found = |what: String| FormatError::Unrecognised { path: origin.path.clone(), found: what };
-    // A checkpoint's pickle beside its data would otherwise be taken for a memory snapshot.
-    if members.iter().any(|member| member.name.ends_with("data.pkl")) {
-        return Err(found("this is a PyTorch checkpoint, which holds weights and no graph".to_owned()));
-    }
-    match known.as_slice() {
-        [only] => Ok(*only),
-        [] => Err(found(format!("this is a ZIP archive of {} files, none of a known kind", members.len()))),
-        several => Err(found(format!("this is a ZIP archive with {} files that could be meant: unpack it and name one", several.len()))),
-    }
 }
 
 /// What the system says, without its error number.

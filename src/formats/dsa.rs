@@ -20,6 +20,7 @@ use crate::c_header::common_multiple;
 use crate::detect::Origin;
 use crate::error::{FormatError, clean, one_line};
 use crate::extras::{Extras, rules};
+use crate::json_fault;
 
 /// The format's short name.
 pub const FORMAT: &str = "dsa-json";
@@ -104,8 +105,8 @@ pub(crate) fn looks_like_one(text: &str) -> bool {
 pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError> {
     let file: File = serde_json::from_str(text).map_err(|error| FormatError::Line {
         path: origin.path.clone(),
-        line: error.line() as u64,
-        what: one_line(&error.to_string()),
+        line: error.line().max(1) as u64,
+        what: format!("column {}: {}", error.column(), json_fault::what(&error)),
         advice: "write `problem` with `buffers`, each with `id`, `size` and `live_intervals`".to_owned(),
     })?;
     let mut warnings = Vec::new();

@@ -11,11 +11,26 @@ pub enum FormatError {
         /// What the system says.
         reason: String,
     },
-    /// The path names a folder.
-    #[error("`{path}` is a folder without an XLA dump; name a file in it")]
+    /// The path names a folder, and what is meant in it is not clear.
+    #[error("`{path}` is a folder without an XLA dump and with {n_known} files that could be a model or a problem; name a file in it")]
     Folder {
         /// The path as given.
         path: String,
+        /// How many files in it are called like something that can be read.
+        n_known: usize,
+    },
+    /// Several files were given that are not parts of one thing.
+    #[error(
+        "`{path}` and {} more: of {n_files} files {n_models} could be a model or a problem, and they do not belong together; give one, or the two texts of an XLA dump",
+        n_files - 1
+    )]
+    Apart {
+        /// The first path as given.
+        path: String,
+        /// How many were given.
+        n_files: usize,
+        /// How many of them are called like something that can be read.
+        n_models: usize,
     },
     /// The file has no bytes.
     #[error("`{path}` is empty (0 bytes); export or download it again")]

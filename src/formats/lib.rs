@@ -40,9 +40,13 @@ pub mod torch;
 pub mod xla;
 
 mod detect;
+mod dims;
 mod extras;
 mod flat_tables;
+mod json_fault;
 mod open;
+mod open_shapes;
+mod packed;
 mod typed_in;
 mod zip;
 

@@ -7,15 +7,20 @@ use std::path::{Path, PathBuf};
 use arenascope_planner::control::Control;
 use arenascope_planner::workload::Workload;
 
-use crate::detect::{Origin, ReadOptions, plain_reason, read_source, text};
+use crate::detect::{Origin, ReadOptions, has_known_name, plain_reason, read_source, text};
 use crate::error::FormatError;
 use crate::{typed_in, xla};
 
-/// Reads a file, or a folder with an XLA dump. Of a model only what is needed is read, so that its size hardly matters.
+/// Reads a file, with those of `options.beside` if there are any, or a folder with an XLA dump or one model. Of a model
+/// only what is needed is read, so that its size hardly matters.
 ///
 /// # Errors
 /// Only if the file cannot be read at all; see [`FormatError`].
 pub fn read(path: &Path, options: &ReadOptions, control: &Control<'_>) -> Result<Workload, FormatError> {
+    if !options.beside.is_empty() {
+        let paths: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(options.beside.iter().cloned()).collect();
+        return read_all(&paths, options, control);
+    }
     let shown = path.display().to_string();
     let metadata = std::fs::metadata(path).map_err(|error| unopenable(path, &error))?;
     if metadata.is_dir() {
@@ -31,22 +36,33 @@ pub fn read(path: &Path, options: &ReadOptions, control: &Control<'_>) -> Result
     typed_in::with_sizes(workload, &shown, &options.bytes)
 }
 
-/// Reads several files that belong together: the texts of one XLA module. One path is as [`read`].
+/// Reads several files that belong together: the texts of one XLA module, or a model and files of its weights, which
+/// are not needed. One path is as [`read`].
 ///
 /// # Errors
 /// As [`read`], and if the files do not belong together.
 pub fn read_all(paths: &[PathBuf], options: &ReadOptions, control: &Control<'_>) -> Result<Workload, FormatError> {
+    let options = &ReadOptions { beside: Vec::new(), ..options.clone() };
     if let [only] = paths {
         return read(only, options, control);
     }
+    for path in paths {
+        std::fs::metadata(path).map_err(|error| unopenable(path, &error))?;
+    }
     let names: Vec<(String, u64)> = paths.iter().map(|path| (path.display().to_string(), 0)).collect();
     match xla::pick(&names) {
-        Some((main, Some(other))) => read_pair(&paths[main], &paths[other], control),
-        Some((main, None)) => read(&paths[main], options, control),
-        None => Err(FormatError::Unrecognised {
-            path: paths.first().map_or_else(String::new, |path| path.display().to_string()),
-            found: format!("{} files that do not belong together were given: open one at a time", paths.len()),
-        }),
+        Some((main, Some(other))) if paths.len() == 2 => read_pair(&paths[main], &paths[other], control),
+        _ => {
+            let known: Vec<&PathBuf> = paths.iter().filter(|path| has_known_name(&path.to_string_lossy())).collect();
+            match known.as_slice() {
+                [model] => read(model, options, control),
+                known => Err(FormatError::Apart {
+                    path: paths.first().map_or_else(String::new, |path| path.display().to_string()),
+                    n_files: paths.len(),
+                    n_models: known.len(),
+                }),
+            }
+        }
     }
 }
 
@@ -84,7 +100,13 @@ fn read_folder(path: &Path, options: &ReadOptions, control: &Control<'_>) -> Res
     };
     let mut names: Vec<(String, u64)> = entries.take(xla::MAX_FOLDER_FILES).filter_map(file).collect();
     names.sort();
-    let Some((main, other)) = xla::pick(&names) else { return Err(FormatError::Folder { path: path.display().to_string() }) };
+    let Some((main, other)) = xla::pick(&names) else {
+        let known: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).filter(|name| has_known_name(name)).collect();
+        return match known.as_slice() {
+            [only] => read(&path.join(only), options, control),
+            known => Err(FormatError::Folder { path: path.display().to_string(), n_known: known.len() }),
+        };
+    };
     match other {
         Some(other) => read_pair(&path.join(&names[main].0), &path.join(&names[other].0), control),
         None => read(&path.join(&names[main].0), options, control),

@@ -13,6 +13,7 @@ use arenascope_planner::prepare::Prepared;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{FormatError, one_line};
+use crate::json_fault;
 
 /// The only version of plan files so far.
 const SCHEMA: u64 = 1;
@@ -164,7 +165,10 @@ pub fn plan_from_json(text: &str) -> Result<PlanFile, FormatError> {
     if text.trim().is_empty() {
         return Err(broken("it is empty".to_owned(), "write one with `export -o plan.json`"));
     }
-    let file: PlanFile = serde_json::from_str(text).map_err(|error| broken(one_line(&error.to_string()), "write one with `export -o plan.json`"))?;
+    let file: PlanFile = serde_json::from_str(text).map_err(|error| {
+        let what = format!("line {}, column {}: {}", error.line(), error.column(), json_fault::what(&error));
+        broken(what, "write one with `export -o plan.json`")
+    })?;
     if file.kind != "plan" {
         return Err(broken(format!("its kind is `{}`, not `plan`", one_line(&file.kind)), "give the plan second and the model first"));
     }

@@ -11,8 +11,10 @@
 //!          0 -          3:        0x0 -     0x9000:       36864:        36864: FeatureMap          : input
 //! ```
 //!
-//! Both count the last step in which a buffer is used as used.
+//! with `Format` in place of the purpose since Vela 5. Both count the last step in which a buffer is used as used. Vela
+//! lists tensors that are one buffer one by one, at the same address for the same time.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arenascope_planner::lifetimes::Lifetime;
@@ -34,6 +36,16 @@ pub(crate) fn looks_like_one(text: &str) -> bool {
     text.lines().any(|line| micro_line(line).is_some() || is_vela_header(line))
 }
 
+/// One plan of a text.
+#[derive(Default)]
+struct Printed {
+    buffers: Vec<Placed>,
+    /// The arena as the tool says it.
+    arena_bytes: Option<u64>,
+    /// Whether it places weights, which keep their place.
+    is_read_only: bool,
+}
+
 /// One placed buffer.
 struct Placed {
     /// The position that the tool gives it, if it does.
@@ -50,48 +62,50 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
     let micro = micro_plans(text);
     let (format, tool, plans) =
         if micro.is_empty() { (VELA_FORMAT, "Vela", vela_tables(text)) } else { (TFLM_FORMAT, "TensorFlow Lite Micro", micro) };
-    let sum = |plan: &Vec<Placed>| plan.iter().fold(0_u64, |sum, placed| sum.saturating_add(placed.bytes));
+    let sum = |plan: &Printed| plan.buffers.iter().fold(0_u64, |sum, placed| sum.saturating_add(placed.bytes));
     let n_plans = plans.len();
-    let Some(plan) = plans.into_iter().max_by_key(sum) else {
+    let Some(plan) = plans.into_iter().max_by_key(|plan| (!plan.is_read_only, sum(plan))) else {
         return Err(FormatError::Unrecognised { path: origin.path.clone(), found: "text without a printed memory plan".to_owned() });
     };
     if n_plans > 1 {
-        warnings.push(Warning::general(format!("the text holds {n_plans} plans; the one with the most bytes is shown")));
+        warnings.push(Warning::general(format!("the text holds {n_plans} plans; the one with the most bytes, weights aside, is shown")));
     }
-    if sum(&plan) >= MAX_TOTAL_BYTES || plan.iter().any(|placed| placed.offset >= MAX_TOTAL_BYTES) {
+    if sum(&plan) >= MAX_TOTAL_BYTES || plan.buffers.iter().any(|placed| placed.offset >= MAX_TOTAL_BYTES) {
         let what = "its sizes or offsets reach 2^62 bytes".to_owned();
         return Err(FormatError::Entry { path: origin.path.clone(), place: "the plan".to_owned(), what, advice: "check the text".to_owned() });
     }
-    let offsets = plan.iter().map(|placed| Some(placed.offset)).collect();
+    let highest = plan.buffers.iter().map(|placed| placed.offset + placed.bytes).max().unwrap_or(0);
+    let arena_bytes = plan.arena_bytes.filter(|&bytes| bytes >= highest);
+    let offsets = plan.buffers.iter().map(|placed| Some(placed.offset)).collect();
     let buffer = |placed: Placed| BareBuffer { name: placed.name, size_bytes: placed.bytes, lifetime: placed.lifetime };
     Ok(Workload {
         file: origin.file.clone(),
         format,
         title: String::new(),
         description: String::new(),
-        source: Source::Buffers(Arc::new(plan.into_iter().map(buffer).collect())),
+        source: Source::Buffers(Arc::new(plan.buffers.into_iter().map(buffer).collect())),
         constraints: None,
-        observed: Some(ObservedPlan { tool: tool.to_owned(), offsets, arena_bytes: None }),
+        observed: Some(ObservedPlan { tool: tool.to_owned(), offsets, arena_bytes }),
         symbolic_dims: Vec::new(),
         warnings,
     })
 }
 
 /// A plan begins again where a position comes again.
-fn micro_plans(text: &str) -> Vec<Vec<Placed>> {
-    let mut plans: Vec<Vec<Placed>> = Vec::new();
+fn micro_plans(text: &str) -> Vec<Printed> {
+    let mut plans: Vec<Printed> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     for placed in text.lines().filter_map(micro_line) {
         if plans.is_empty() || !seen.insert(placed.id) {
-            plans.push(Vec::new());
+            plans.push(Printed::default());
             seen.clear();
             seen.insert(placed.id);
         }
         if let Some(plan) = plans.last_mut().filter(|_| placed.bytes > 0) {
-            plan.push(placed);
+            plan.buffers.push(placed);
         }
     }
-    plans.retain(|plan| !plan.is_empty());
+    plans.retain(|plan| !plan.buffers.is_empty());
     plans
 }
 
@@ -118,20 +132,36 @@ fn is_vela_header(line: &str) -> bool {
     line.contains("Start Time") && line.contains("End Addr") && line.contains("Tensor Size")
 }
 
-/// Each table stands below its own header.
-fn vela_tables(text: &str) -> Vec<Vec<Placed>> {
-    let mut tables: Vec<Vec<Placed>> = Vec::new();
+/// Each table stands below its own header, with a title above that and its size below.
+fn vela_tables(text: &str) -> Vec<Printed> {
+    let mut tables: Vec<Printed> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut title = "";
     for line in text.lines() {
         if is_vela_header(line) {
-            tables.push(Vec::new());
-        } else if let Some(placed) = vela_line(line).filter(|placed| placed.bytes > 0)
-            && let Some(table) = tables.last_mut()
-        {
-            table.push(placed);
+            let is_read_only = title.contains("read-only") || title.contains("Permanent");
+            tables.push(Printed { is_read_only, ..Printed::default() });
+            seen.clear();
+        } else if let Some(table) = tables.last_mut() {
+            if let Some(placed) = vela_line(line).filter(|placed| placed.bytes > 0) {
+                // One buffer under several names is shown under the first.
+                if seen.insert((placed.lifetime, placed.offset, placed.bytes)) {
+                    table.buffers.push(placed);
+                }
+            } else if let Some(bytes) = vela_peak(line) {
+                table.arena_bytes = Some(bytes);
+            }
         }
+        title = line;
     }
-    tables.retain(|table| !table.is_empty());
+    tables.retain(|table| !table.buffers.is_empty());
     tables
+}
+
+/// `Allocation Peak Tensor Size: 74480 bytes == 72.734375 KiB`
+fn vela_peak(line: &str) -> Option<u64> {
+    let (_, rest) = line.split_once("Allocation Peak Tensor Size:")?;
+    rest.split_whitespace().next()?.parse().ok()
 }
 
 fn vela_line(line: &str) -> Option<Placed> {

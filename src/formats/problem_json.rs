@@ -60,6 +60,7 @@ use serde_json::Value;
 
 use crate::detect::Origin;
 use crate::error::{FormatError, one_line};
+use crate::json_fault;
 
 /// The format's short name.
 pub const FORMAT: &str = "problem-json";
@@ -155,7 +156,7 @@ struct GapEntry {
 
 /// A name, or a number that stands for one.
 #[derive(Serialize, Deserialize, Clone)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "this must be a name (a text) or a whole number")]
 enum Name {
     Text(String),
     Number(u64),
@@ -172,7 +173,7 @@ impl Name {
 
 /// A number of bytes, or text such as `4 MiB`.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "this must be a number of bytes, or a text such as \"4 MiB\"")]
 enum Bytes {
     Number(u64),
     Text(String),
@@ -188,7 +189,7 @@ pub(crate) fn is_problem(text: &str) -> bool {
 /// Reads a problem. Time O(n log n), space O(n).
 pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError> {
     let file: FileEntry = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
-        let what = one_line(&error.to_string()).split(" at line ").next().unwrap_or_default().to_owned();
+        let what = format!("column {}: {}", error.column(), json_fault::what(&error));
         let advice = "a problem has `format` and `buffers`, each with `size`, `start` and `end`".to_owned();
         FormatError::Line { path: origin.path.clone(), line: error.line().max(1) as u64, what, advice }
     })?;

@@ -1,13 +1,12 @@
-//! Reads the members of ZIP archives: stored and deflated ones, which is all that tools write.
+//! Finds the members of ZIP archives: stored and deflated ones, which is all that tools write.
 //!
-//! Lengths are checked against the archive's; a member may not unpack to more than any packed file may.
+//! Lengths are checked against the archive's.
 
 use std::io::{Read, Seek, SeekFrom};
 
-use arenascope_planner::control::Control;
-
-use crate::detect::{Origin, plain_reason, unpacked};
+use crate::detect::{Origin, plain_reason};
 use crate::error::{FormatError, one_line};
+use crate::packed::{Packing, Part};
 
 /// Members of one archive that are looked at.
 const MAX_MEMBERS: u64 = 1 << 16;
@@ -121,23 +120,21 @@ fn wide_fields(mut extra: &[u8]) -> &[u8] {
     &[]
 }
 
-/// A member's bytes, unpacked.
-pub(crate) fn unpack<R: Read + Seek>(origin: &Origin, source: &mut R, member: &Member, control: &Control<'_>) -> Result<Vec<u8>, FormatError> {
+/// Where a member's packed bytes are, and how they are packed.
+pub(crate) fn part_of<R: Read + Seek>(origin: &Origin, source: &mut R, member: &Member) -> Result<Part, FormatError> {
     let header = part(origin, source, member.header_at, 30)?;
     let header = Record(&header);
     let at = member.header_at + 30 + u64::from(header.u16(26)) + u64::from(header.u16(28));
     if at.checked_add(member.packed_bytes).is_none_or(|end| end > origin.bytes) {
         return Err(damaged(origin, at, format!("`{}` does not fit into the archive", one_line(&member.name))));
     }
-    let failed = |error: std::io::Error| FormatError::Unreadable { path: origin.path.clone(), offset: at, reason: plain_reason(&error) };
-    source.seek(SeekFrom::Start(at)).map_err(failed)?;
-    let packed = source.by_ref().take(member.packed_bytes);
-    match member.method {
-        0 => unpacked(origin, packed, control),
-        8 => unpacked(origin, flate2::read::DeflateDecoder::new(packed), control),
+    let packing = match member.method {
+        0 => Packing::Stored,
+        8 => Packing::Deflate,
         method => {
             let what = format!("`{}` is packed by method {method}; pack it as usual ZIP or give it unpacked", one_line(&member.name));
-            Err(damaged(origin, at, what))
+            return Err(damaged(origin, at, what));
         }
-    }
+    };
+    Ok(Part { packing, at, bytes: member.packed_bytes })
 }

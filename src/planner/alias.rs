@@ -229,7 +229,7 @@ impl Groups {
             let is_static = match tensor.role {
                 Role::Parameter | Role::Constant | Role::OptimizerState => true,
                 Role::GraphInput | Role::GraphOutput => io == Io::Static || constant_derived[id.index()],
-                Role::Activation | Role::Gradient | Role::Workspace => constant_derived[id.index()],
+                Role::Activation | Role::Gradient | Role::Workspace | Role::PreExisting => constant_derived[id.index()],
             };
             let is_pinned = matches!(tensor.role, Role::GraphInput | Role::GraphOutput);
             GroupFacts { is_static, is_pinned, bytes: tensor.bytes, lifetime: lifetimes[id.index()] }

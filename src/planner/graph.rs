@@ -170,14 +170,17 @@ pub enum Role {
     OptimizerState,
     /// Scratch memory of one op.
     Workspace,
+    /// A block of a memory trace that is older than the recording: what it holds is not known.
+    PreExisting,
 }
 
 impl Role {
     /// All roles, dynamic ones first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Activation,
         Self::Gradient,
         Self::Workspace,
+        Self::PreExisting,
         Self::Parameter,
         Self::Constant,
         Self::GraphInput,
@@ -197,6 +200,7 @@ impl Role {
             Self::Gradient => "gradient",
             Self::OptimizerState => "optimizer state",
             Self::Workspace => "workspace",
+            Self::PreExisting => "pre-existing",
         }
     }
 

@@ -156,9 +156,13 @@ impl Prepared {
         matches!(&self.workload.source, Source::Trace(trace) if trace.block(buffer).is_pre_existing())
     }
 
-    /// What a buffer is for: the role of its first tensor; bare buffers and blocks of a trace are activations.
+    /// What a buffer is for: the role of its first tensor. Blocks that are older than their recording are a class of
+    /// their own; other blocks and bare buffers are activations.
     #[must_use]
     pub fn buffer_role(&self, buffer: BufferId) -> Role {
+        if self.is_pre_existing(buffer) {
+            return Role::PreExisting;
+        }
         let first = self.buffer_tensors(buffer).first();
         first.zip(self.context.as_ref()).map_or(Role::Activation, |(&tensor, context)| context.graph.tensor(tensor).role)
     }

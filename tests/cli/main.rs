@@ -8,6 +8,7 @@ mod reports;
 mod rules;
 mod runs;
 mod samples;
+mod several_files;
 mod traces;
 mod usage;
 mod user_cases;

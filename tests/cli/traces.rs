@@ -72,3 +72,15 @@ fn a_trace_is_planned_beside_the_observed_plan() {
     assert_eq!((report.code, &plan["valid"], &plan["format"]), (0, &json!(true), &json!("torch-snapshot")));
     assert!(plan["observed_bytes"].as_u64() > plan["arena_bytes"].as_u64(), "{plan}");
 }
+
+#[test]
+fn blocks_older_than_the_recording_are_a_role_of_their_own() {
+    let roles = inspected(&[FIELDS])["tensors_by_role"].clone();
+    let row = |role: &str, tensors: u64, bytes: u64| json!({"role": role, "dtype": "unknown", "tensors": tensors, "bytes": bytes});
+    assert_eq!(roles, json!([row("activation", 4, 10_485_765), row("pre-existing", 2, 400)]));
+    let text = run(&["plan", FIELDS]).stdout;
+    let line = text.lines().find(|line| line.contains("pre-existing: older than the recording")).expect("a line of its own");
+    assert!(line.contains("448 B") && line.ends_with("2 buffers"), "{line}");
+    let found = run(&["inspect", FIELDS, "--find", "0"]).stdout;
+    assert!(found.contains("pre-existing, unknown"), "{found}");
+}

@@ -21,7 +21,7 @@ fn wrong_usage_exits_with_2_and_says_why() {
         (&["plan", &model, "--order", "best"], "min-peak"),
         (&["plan", &model, "--parallel", "paths=0"], "--parallel"),
         (&["diff", &model], "<NEW>"),
-        (&["plan", &model, &model], "unexpected argument"),
+        (&["diff", &model, &model, &model], "unexpected argument"),
         (&["check", &model], "<PLAN>"),
         (&["export", &model], "--output"),
         (&["export", &model, "-o", "plan.xyz"], ".json"),

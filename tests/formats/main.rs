@@ -6,6 +6,7 @@ mod compiled_programs;
 mod csv_problems;
 mod mutated_files;
 mod onnx_bodies;
+mod onnx_ml;
 mod onnx_reading;
 mod onnx_shapes;
 mod op_lists;

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use arenascope_formats::dsa::problem_to_json;
+use arenascope_formats::{ReadOptions, read_bytes};
 use arenascope_planner::alias::Io;
 use arenascope_planner::constraints::{Feature, Gap};
 use arenascope_planner::graph::{Graph, Role};
@@ -208,6 +209,58 @@ fn openvino_graphs_have_shapes_roles_and_bodies() {
     assert_eq!((off.naive, off.peak), (32, 32));
     assert_eq!(totals(&workload, true, Io::Static).peak, 16);
     assert_eq!(graph.ops()[3].bodies[0].ops().len(), 2);
+}
+
+#[test]
+fn what_vela_really_prints_is_a_valid_plan() {
+    let workload = Arc::new(open(&path("tests/data/vela/person_detect.txt"), &[]).expect("tables"));
+    let list = buffers(&workload);
+    // 72 rows, 15 of which are further names of a buffer; the table of weights is larger and not shown.
+    assert_eq!((workload.format, list.len(), list[2].size_bytes, list[2].lifetime), ("vela-allocation", 57, 36_864, Lifetime { start: 0, end: 4 }));
+    let found = observed(&workload).expect("a plan");
+    assert!(found.check().is_valid(), "{:?}", found.check());
+    assert_eq!((found.plan.arena_bytes, observed_bytes(&prepared(&workload, true, Io::Static))), (74_480, Some(74_480)));
+    warned(&workload, "weights aside");
+}
+
+/// A classifier as a tool exports it: every batch is open, and the spatial axes with it.
+const OPEN_OPENVINO: &str = r#"<net name="open" version="11"><layers>
+  <layer id="0" name="x" type="Parameter"><output><port id="0" precision="FP32"><dim>-1</dim><dim>3</dim><dim>-1</dim><dim>-1</dim></port></output></layer>
+  <layer id="1" name="w" type="Const"><output><port id="0" precision="FP32"><dim>8</dim><dim>3</dim><dim>7</dim><dim>7</dim></port></output></layer>
+  <layer id="2" name="conv" type="Convolution"><data strides="2, 2" pads_begin="3, 3" pads_end="3, 3" dilations="1, 1" auto_pad="explicit"/><input><port id="0"/><port id="1"/></input><output><port id="2" precision="FP32"><dim>-1</dim><dim>8</dim><dim>-1</dim><dim>-1</dim></port></output></layer>
+  <layer id="3" name="pool" type="MaxPool"><data strides="2, 2" kernel="3, 3" pads_begin="1, 1" pads_end="1, 1" rounding_type="floor"/><input><port id="0"/></input><output><port id="1" precision="FP32"><dim>-1</dim><dim>8</dim><dim>-1</dim><dim>-1</dim></port></output></layer>
+  <layer id="4" name="mean" type="ReduceMean"><data keep_dims="false"/><input><port id="0"/></input><output><port id="1" precision="FP32"><dim>-1</dim><dim>8</dim></port></output></layer>
+  <layer id="5" name="odd" type="NonZero"><input><port id="0"/></input><output><port id="1" precision="I64"><dim>2</dim><dim>-1</dim></port></output></layer>
+  <layer id="6" name="after" type="ReLU"><input><port id="0"/></input><output><port id="1" precision="I64"><dim>2</dim><dim>-1</dim></port></output></layer>
+ </layers><edges>
+  <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/><edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+  <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/><edge from-layer="3" from-port="1" to-layer="4" to-port="0"/>
+  <edge from-layer="4" from-port="1" to-layer="5" to-port="0"/><edge from-layer="5" from-port="1" to-layer="6" to-port="0"/>
+ </edges></net>"#;
+
+#[test]
+fn open_dimensions_of_openvino_take_numbers_and_pass_them_on() {
+    let read = |dims: &[(&str, u64)]| {
+        let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        read_bytes("model.xml", OPEN_OPENVINO.as_bytes(), &ReadOptions { dims, ..ReadOptions::default() }).expect("a graph")
+    };
+    let shape = |workload: &Workload, name: &str| {
+        graph(workload).tensors().iter().find(|tensor| tensor.name == name).unwrap_or_else(|| panic!("no `{name}`")).shape.clone()
+    };
+    let bound = read(&[("x:0", 4), ("x:2", 224), ("*", 192)]);
+    assert_eq!(shape(&bound, "x"), Some(vec![4, 3, 224, 192]));
+    assert_eq!(shape(&bound, "conv"), Some(vec![4, 8, 112, 96]));
+    assert_eq!(shape(&bound, "pool"), Some(vec![4, 8, 56, 48]));
+    assert_eq!(shape(&bound, "odd"), None);
+    warned(&bound, "how its shape follows from the open dimensions is not known for NonZero");
+    warned(&bound, "it follows from `odd`, whose shape is not known");
+    let dims: Vec<_> = bound.symbolic_dims.iter().map(|dim| (dim.name.as_str(), dim.value, dim.is_default)).collect();
+    assert_eq!(dims, [("x:0", 4, false), ("x:2", 224, false), ("x:3", 192, false)]);
+    let assumed = read(&[]);
+    assert_eq!(shape(&assumed, "x"), Some(vec![1, 3, 128, 128]));
+    warned(&assumed, "--dim x:2=N");
+    // What stands before the 8 channels can only be the batch.
+    assert_eq!(shape(&bound, "mean"), Some(vec![4, 8]));
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn a_plan_for_other_buffers_names_the_first_that_is_missing() {
 fn what_is_no_plan_is_refused_in_one_line() {
     for (text, expected) in [
         ("", "empty"),
-        ("{", "EOF"),
+        ("{", "ends in the middle"),
         (r#"{"schema":1,"kind":"model","buffers":[]}"#, "model"),
         (r#"{"schema":2,"kind":"plan","buffers":[]}"#, "schema 2"),
         (r#"{"schema":1,"kind":"plan","buffers":[{"name":"a"}]}"#, "offset"),

@@ -115,7 +115,7 @@ fn a_broken_problem_is_named_with_its_place() {
         (buffer(r#""start": 0, "end": 4, "at": 3"#), "buffer `a`", "without `view_of`"),
         (buffer(r#""start": 0, "end": 4, "pools": ["SRAM"]"#), "buffer `a`", "is no pool"),
         (buffer(r#""start": 0, "end": 4, "align": 0"#), "buffer `a`", "alignment of 0"),
-        (buffer(r#""start": 0, "end": 4, "size": "lots""#), "line 1", "duplicate field"),
+        (buffer(r#""start": 0, "end": 4, "size": "lots""#), "line 1", "the field `size` is there twice"),
         (r#"{ "format": "problem-v1", "max_chunk": 2, "buffers": [{ "size": 4, "start": 0, "end": 1 }] }"#.to_owned(), "#0", "chunk"),
         (r#"{ "format": "problem-v1", "buffers": [{ "size": 4, "start": 0, "end": 1, "offset": 0 }, { "size": 4, "start": 0, "end": 1, "offset": 3 }] }"#.to_owned(), "#0 and #1", "fixed on bytes"),
         (r#"{ "format": "problem-v1", "reserved": [{ "from": 2, "to": 2 }], "buffers": [] }"#.to_owned(), "bytes 2 to 2", "cover nothing"),

@@ -122,10 +122,44 @@ fn a_plan_that_the_runtime_cannot_use_is_refused() {
     assert!(message.contains("--align 16"), "{message}");
 }
 
+const OPEN_AXIS: &str = "serving_default_dense_input:0:0";
+
+fn with_batch(batch: u64) -> Arc<Workload> {
+    Arc::new(open(&path("tests/data/tflite/hello_world_float.tflite"), &[(OPEN_AXIS, batch)]).expect("a model of the tests"))
+}
+
 #[test]
-fn an_open_axis_is_pointed_out() {
+fn an_open_axis_keeps_its_stored_number_until_another_one_is_given() {
     let workload = model("hello_world_float.tflite");
-    assert!(workload.warnings.iter().any(|warning| warning.message.contains("axis 0")), "{:?}", workload.warnings);
+    let dims: Vec<_> = workload.symbolic_dims.iter().map(|dim| (dim.name.as_str(), dim.value, dim.is_default)).collect();
+    assert_eq!(dims, [(OPEN_AXIS, 1, true)]);
+    assert!(workload.warnings.iter().any(|warning| warning.message.contains(&format!("--dim {OPEN_AXIS}=N"))), "{:?}", workload.warnings);
+}
+
+#[test]
+fn the_number_of_an_open_axis_reaches_every_tensor_that_follows_from_it() {
+    let workload = with_batch(4);
+    assert!(workload.warnings.is_empty(), "{:?}", workload.warnings);
+    let shapes = |workload: &Workload, role: Role| -> Vec<Option<Vec<u64>>> {
+        graph(workload).tensors().iter().filter(|tensor| tensor.role == role).map(|tensor| tensor.shape.clone()).collect()
+    };
+    assert_eq!(shapes(&workload, Role::GraphInput), [Some(vec![4, 1])]);
+    assert_eq!(shapes(&workload, Role::Activation), [Some(vec![4, 16]), Some(vec![4, 16])]);
+    assert_eq!(shapes(&workload, Role::GraphOutput), [Some(vec![4, 1])]);
+    assert_eq!(shapes(&workload, Role::Parameter), shapes(&model("hello_world_float.tflite"), Role::Parameter));
+    // Two layers of 16 floats each are live together.
+    assert_eq!(totals(&workload, false, Io::Static).peak, 2 * 16 * 4 * 4);
+    let unused = open(&path("tests/data/tflite/hello_world_float.tflite"), &[("height", 3)]).expect("a model of the tests");
+    assert!(unused.warnings.iter().any(|warning| warning.message.contains("height=3 has no effect")), "{:?}", unused.warnings);
+}
+
+#[test]
+fn a_plan_for_other_numbers_is_not_written_into_the_model() {
+    let bytes = std::fs::read(path("tests/data/tflite/hello_world_float.tflite")).expect("a model of the tests");
+    let prepared = prepared(&with_batch(4), 16, false, Io::Arena);
+    let plan = solve(AUTO, &prepared.problem, None, &SolveOptions::default(), &Control::unattended()).expect("a plan");
+    let message = with_plan("m", &bytes, &prepared, &plan).expect_err("other shapes").to_string();
+    assert!(message.contains("other shapes") && message.contains("--dim"), "{message}");
 }
 
 #[test]

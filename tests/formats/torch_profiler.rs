@@ -71,7 +71,7 @@ fn both_timelines_give_the_same_curves_and_no_buffers() {
 fn what_is_missing_is_said() {
     for (text, part) in [
         (r#"{"traceEvents":[{"ph":"X","name":"a"}]}"#, "profile_memory=True"),
-        (r#"{"traceEvents":5}"#, "invalid type"),
+        (r#"{"traceEvents":5}"#, "the number `5` stands where a list of events must be"),
         (r#"{"segments":[{"device":0}]}"#, "no `address`"),
         ("[[1,2],[[1,2,3]]]", "do not match"),
         ("[[1,2,3]]", "not [time, action, bytes, category]"),

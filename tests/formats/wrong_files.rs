@@ -2,6 +2,9 @@
 
 use std::io::{Seek as _, SeekFrom, Write as _};
 
+use arenascope_planner::workload::Workload;
+
+use crate::built_models::{Dim, graph, model, node, tensor, value};
 use crate::support::{open, parse, path, varint};
 
 /// One line with the file's name and advice after a semicolon or colon.
@@ -19,8 +22,9 @@ fn absent_empty_and_folder_are_told_apart() {
     std::fs::write(&empty, b"").expect("a temporary file");
     let message = open(&empty, &[]).expect_err("an empty file").to_string();
     assert!(message.contains("is empty"), "{message}");
+    std::fs::write(folder.path().join("second.onnx"), b"").expect("a temporary file");
     let message = open(folder.path(), &[]).expect_err("a folder").to_string();
-    assert!(message.contains("is a folder"), "{message}");
+    assert!(message.contains("is a folder") && message.contains("2 files that could be"), "{message}");
 }
 
 #[test]
@@ -100,13 +104,14 @@ fn weights_of_three_gigabytes_are_skipped() {
     assert_eq!(tensors.iter().map(|tensor| tensor.bytes).collect::<Vec<_>>(), [Some(n_bytes), Some(n_bytes)]);
 }
 
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).expect("memory does not fail");
+    encoder.finish().expect("memory does not fail")
+}
+
 #[test]
-fn a_packed_file_opens_and_a_bomb_does_not() {
-    let pack = |bytes: &[u8]| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(bytes).expect("memory does not fail");
-        encoder.finish().expect("memory does not fail")
-    };
+fn a_packed_file_opens_and_half_of_one_does_not() {
     let model = std::fs::read(path("tests/data/onnx/light_squeezenet.onnx")).expect("a model of the tests");
     let workload = parse("model.onnx.gz", &pack(&model)).expect("a packed model");
     assert_eq!((workload.format, workload.file.as_str()), ("onnx", "model.onnx.gz"));
@@ -114,4 +119,35 @@ fn a_packed_file_opens_and_a_bomb_does_not() {
     assert!(message.contains("unpacking failed"), "{message}");
     let twice = parse("twice.gz", &pack(&pack(&model))).expect_err("packed twice").to_string();
     assert!(twice.contains("twice"), "{twice}");
+}
+
+/// Bytes that pack to about a fiftieth: a block of zeros with some noise in front, again and again.
+fn compressible(length: usize) -> Vec<u8> {
+    let mut seed = 1_u64;
+    let mut noise = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed.to_be_bytes()[0]
+    };
+    let mut block = vec![0_u8; 1 << 16];
+    block[..1024].fill_with(&mut noise);
+    block.iter().copied().cycle().take(length).collect()
+}
+
+#[test]
+fn a_long_packed_file_opens_without_being_held_in_memory() {
+    // 300 MiB of weights, where what is kept in memory ends at 256 MiB.
+    let weights = tensor("w", 1, &[75, 1 << 20], &[]).bytes(9, &compressible(300 << 20));
+    let x = value("x", 1, &[Dim::Is(1), Dim::Is(1 << 20)]);
+    let model = model(21, &graph(&[node("Add", &["x", "w"], &["y"], &[])], &[weights], &[x], &[value("y", 1, &[])]));
+    let packed = pack(&model);
+    assert!(packed.len() < model.len() / 20, "{}", packed.len());
+    let (plain, long) = (parse("model.onnx", &model).expect("a model"), parse("model.onnx.gz", &packed).expect("a packed model"));
+    let tensors = |workload: &Workload| format!("{:?}", crate::support::graph(workload).tensors());
+    assert_eq!(tensors(&plain), tensors(&long));
+}
+
+#[test]
+fn what_unpacks_to_far_more_than_it_may_is_refused_with_the_limit() {
+    let message = parse("zeros.json.gz", &pack(&[b"{".as_slice(), &vec![b' '; 300 << 20]].concat())).expect_err("a bomb").to_string();
+    assert!(message.contains("200 times as much or 256 MiB") && message.contains("unpack it first"), "{message}");
 }

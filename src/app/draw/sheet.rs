@@ -143,9 +143,9 @@ fn palettes(ui: &Ui, t: &Tokens, rect: Rect) {
     };
     for (idx, role) in Role::ALL.into_iter().enumerate() {
         let n = f32::from(u8::try_from(idx).unwrap_or(0));
-        let at = rect.min + vec2(16.0 + 220.0 * (n / 4.0).floor(), 36.0 + 58.0 * (n % 4.0));
-        swatch(at, Vec2::splat(44.0), t.role(role), role_pattern(role));
-        painter.text(at + vec2(54.0, 22.0), Align2::LEFT_CENTER, role.name(), t.body_medium(), t.text);
+        let at = rect.min + vec2(16.0 + 220.0 * (n / 5.0).floor(), 36.0 + 46.0 * (n % 5.0));
+        swatch(at, Vec2::splat(40.0), t.role(role), role_pattern(role));
+        painter.text(at + vec2(54.0, 20.0), Align2::LEFT_CENTER, role.name(), t.body_medium(), t.text);
     }
     for slot in 0..24_usize {
         let n = f32::from(u8::try_from(slot).unwrap_or(0));

@@ -36,6 +36,7 @@ impl Tokens {
             Role::Gradient => 5,
             Role::OptimizerState => 6,
             Role::Workspace => 7,
+            Role::PreExisting => 8,
         }]
     }
 

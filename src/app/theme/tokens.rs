@@ -129,7 +129,7 @@ pub struct Tokens {
     /// Curve: measured bytes.
     pub measured: Color32,
     /// Fills of roles, in the order of `planner::graph::Role`.
-    pub(super) roles: [Color32; 8],
+    pub(super) roles: [Color32; 9],
     /// Fills of slots 1 to 8.
     pub(super) slots: [Color32; 8],
     /// Stops of the size ramp, from 32 KiB to the largest buffer.
@@ -197,7 +197,7 @@ static DARK: Tokens = Tokens {
     bound: hex(0xE6C958),
     capacity: hex(0xFF6B6B),
     measured: hex(0xFF8AD8),
-    roles: [hex(0xA6ABB2), hex(0x5D636D), hex(0x279873), hex(0xFCA8E8), hex(0x29A3E4), hex(0xDC6A38), hex(0x8861D3), hex(0xF8E28B)],
+    roles: [hex(0xA6ABB2), hex(0x5D636D), hex(0x279873), hex(0xFCA8E8), hex(0x29A3E4), hex(0xDC6A38), hex(0x8861D3), hex(0xF8E28B), hex(0x997799)],
     slots: [hex(0x59B3E2), hex(0xDA7804), hex(0x3BA661), hex(0xB26E9D), hex(0xE6C958), hex(0x7975E6), hex(0x82EDF9), hex(0xFB9C9B)],
     ramp: [hex(0x495D96), hex(0x795CB4), hex(0xB555AE), hex(0xE7637A), hex(0xFA8F5D), hex(0xFCC069), hex(0xFBEAA8)],
     outline_mix: 0.35,
@@ -244,7 +244,7 @@ static LIGHT: Tokens = Tokens {
     bound: hex(0x765B00),
     capacity: hex(0xC4262E),
     measured: hex(0xB3208A),
-    roles: [hex(0x787D83), hex(0x343D4B), hex(0x046D4D), hex(0xD364B6), hex(0x3898E3), hex(0xBA3505), hex(0x7134CD), hex(0xB8A21D)],
+    roles: [hex(0x787D83), hex(0x343D4B), hex(0x046D4D), hex(0xD364B6), hex(0x3898E3), hex(0xBA3505), hex(0x7134CD), hex(0xB8A21D), hex(0xCBB3CB)],
     slots: [hex(0x0FA6EC), hex(0x8E4B0F), hex(0x2F9256), hex(0xC460A9), hex(0xB29F33), hex(0x7351BF), hex(0x085C62), hex(0xEA969C)],
     ramp: [hex(0xE4DBBA), hex(0xE6BD7C), hex(0xEB8F53), hex(0xDB585A), hex(0xA5397E), hex(0x5E327F), hex(0x272757)],
     outline_mix: 0.38,

@@ -5,21 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use arenascope_planner::workload::{SymbolicDim, Warning};
 
 use super::model::{Dim, GraphDef, Type};
-use crate::error::{clean, one_line};
-
-/// The default of dimensions that look like a batch.
-const DEFAULT_BATCH: u64 = 1;
-/// The default of all others: a plausible length, and a multiple of what models divide by.
-const DEFAULT_OTHER: u64 = 128;
+use crate::dims::{Chosen, DEFAULT_BATCH, DEFAULT_OTHER};
 
 /// Turns declared dimensions into numbers and remembers what it had to assume.
 pub(super) struct Binder<'o> {
-    options: &'o [(String, u64)],
-    used: Vec<bool>,
+    numbers: Chosen<'o>,
     /// For each symbol, the places that have it, as `input:axis`.
     places: HashMap<String, Vec<String>>,
     values: BTreeMap<String, u64>,
-    dims: Vec<SymbolicDim>,
 }
 
 impl<'o> Binder<'o> {
@@ -33,16 +26,12 @@ impl<'o> Binder<'o> {
                 }
             }
         }
-        Self { options, used: vec![false; options.len()], places, values: BTreeMap::new(), dims: Vec::new() }
+        Self { numbers: Chosen::new(options), places, values: BTreeMap::new() }
     }
 
     /// The user's number for a name; the last one given counts.
     pub(super) fn chosen(&mut self, name: &str) -> Option<u64> {
-        let index = self.options.iter().rposition(|(key, _)| key == name)?;
-        for (used, (key, _)) in self.used.iter_mut().zip(self.options) {
-            *used |= key == name;
-        }
-        Some(self.options[index].1)
+        self.numbers.number(name)
     }
 
     /// The number of one dimension of an input.
@@ -50,11 +39,7 @@ impl<'o> Binder<'o> {
         match dim {
             Dim::Value(value) if *value >= 0 => value.unsigned_abs(),
             Dim::Symbol(name) if is_name(name) => self.symbol(name),
-            Dim::Value(_) | Dim::Open | Dim::Symbol(_) => {
-                let name = format!("{input}:{axis}");
-                let chosen = self.chosen(&name);
-                self.record(&name, chosen, axis == 0)
-            }
+            Dim::Value(_) | Dim::Open | Dim::Symbol(_) => self.numbers.axis(input, axis, if axis == 0 { DEFAULT_BATCH } else { DEFAULT_OTHER }),
         }
     }
 
@@ -72,15 +57,8 @@ impl<'o> Binder<'o> {
             self.values.insert(name.to_owned(), value);
             return value;
         }
-        let value = self.record(name, chosen, is_batch_like(name));
+        let value = self.numbers.record(name, chosen, if is_batch_like(name) { DEFAULT_BATCH } else { DEFAULT_OTHER });
         self.values.insert(name.to_owned(), value);
-        value
-    }
-
-    fn record(&mut self, name: &str, chosen: Option<u64>, is_batch: bool) -> u64 {
-        let chosen = chosen.or_else(|| self.chosen("*"));
-        let value = chosen.unwrap_or(if is_batch { DEFAULT_BATCH } else { DEFAULT_OTHER });
-        self.dims.push(SymbolicDim { name: clean(name), value, is_default: chosen.is_none() });
         value
     }
 
@@ -111,17 +89,7 @@ impl<'o> Binder<'o> {
 
     /// The open dimensions, and what to tell about them.
     pub(super) fn finish(self) -> (Vec<SymbolicDim>, Vec<Warning>) {
-        let assumed = self.dims.iter().filter(|dim| dim.is_default).map(|dim| {
-            let name = one_line(&dim.name);
-            Warning::general(format!("the file leaves dimension `{name}` open; {} is assumed (set it with --dim {name}=N)", dim.value))
-        });
-        let known: Vec<String> = self.dims.iter().map(|dim| one_line(&dim.name)).collect();
-        let known = if known.is_empty() { "no open dimension".to_owned() } else { known.join(", ") };
-        let unused = self.options.iter().zip(&self.used).filter(|((name, _), used)| !**used && name != "*");
-        let unused =
-            unused.map(|((name, value), _)| Warning::general(format!("--dim {}={value} has no effect: the file has {known}", one_line(name))));
-        let warnings = assumed.chain(unused).collect();
-        (self.dims, warnings)
+        self.numbers.finish()
     }
 }
 

@@ -33,6 +33,11 @@ impl<'m> Call<'m> {
         if attribute.reference.is_empty() { Some(&attribute.value) } else { self.outer?.get(attribute.reference.as_str()).copied() }
     }
 
+    /// Whether an attribute is there, whatever it holds: long lists are not read.
+    pub(super) fn has_attribute(&self, name: &str) -> bool {
+        self.attribute(name).is_some()
+    }
+
     pub(super) fn int(&self, name: &str) -> Option<i64> {
         match self.attribute(name)? {
             AttributeValue::Int(value) => Some(*value),

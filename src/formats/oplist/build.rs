@@ -13,6 +13,7 @@ use super::classes::{Class, class_of};
 use super::entries::{FileEntry, OpEntry, Reference, Size, TensorEntry};
 use crate::detect::Origin;
 use crate::error::{FormatError, one_line};
+use crate::json_fault;
 
 /// The value of `format`.
 const VERSION: &str = "op-list-v1";
@@ -45,7 +46,7 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
 fn parse(origin: &Origin, text: &str) -> Result<FileEntry, FormatError> {
     let text = text.trim_start_matches('\u{feff}');
     let file: FileEntry = serde_json::from_str(text).map_err(|error| {
-        let what = one_line(&error.to_string()).split(" at line ").next().unwrap_or_default().to_owned();
+        let what = format!("column {}: {}", error.column(), json_fault::what(&error));
         let advice = match error.classify() {
             serde_json::error::Category::Eof => "the file is cut off: export or download it again",
             serde_json::error::Category::Syntax | serde_json::error::Category::Io => "correct the JSON there",

@@ -67,7 +67,7 @@ pub(super) struct OpEntry {
 
 /// A tensor by its id or its name.
 #[derive(Deserialize, Clone, Debug)]
-#[serde(untagged, expecting = "a tensor's id (a whole number) or its name (a text)")]
+#[serde(untagged, expecting = "this must be a tensor's id (a whole number) or its name (a text)")]
 pub(super) enum Reference {
     Id(u64),
     Name(String),
@@ -84,7 +84,7 @@ impl std::fmt::Display for Reference {
 
 /// A number of bytes, as a number or as a person writes it.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "a number of bytes from 0 to 2^64, or a text such as \"4 MiB\"")]
+#[serde(untagged, expecting = "this must be a number of bytes from 0 to 2^64, or a text such as \"4 MiB\"")]
 pub(super) enum Size {
     Bytes(u64),
     Text(String),

@@ -7,18 +7,21 @@ use arenascope_planner::ids::TensorId;
 use arenascope_planner::workload::{ObservedPlan, Source, Warning, Workload};
 
 use super::FORMAT;
+use super::open::bind;
 use super::ops::{is_in_place, is_steady, is_view};
 use super::schema::{Model, Operator, SubGraph, TensorDef};
 use crate::detect::Origin;
+use crate::dims::Chosen;
 use crate::error::{FormatError, clean, one_line, one_message};
 
 /// Graphs inside each other.
 const MAX_DEPTH: usize = 16;
 
 /// Makes a workload of the file's first graph.
-pub(super) fn workload(origin: &Origin, model: &Model) -> Result<Workload, FormatError> {
-    let mut builder =
-        Builder { origin, model, warnings: Vec::new(), made: vec![None; model.subgraphs.len()], is_begun: vec![false; model.subgraphs.len()] };
+pub(super) fn workload(origin: &Origin, model: &Model, dims: &[(String, u64)]) -> Result<Workload, FormatError> {
+    let n_graphs = model.subgraphs.len();
+    let (made, is_begun) = (vec![None; n_graphs], vec![false; n_graphs]);
+    let mut builder = Builder { origin, model, warnings: Vec::new(), made, is_begun, chosen: Chosen::new(dims), is_rebound: false };
     let Some(first) = model.subgraphs.first() else {
         return Err(FormatError::Damaged { path: origin.path.clone(), offset: 0, what: "the model holds no graph".to_owned() });
     };
@@ -29,6 +32,8 @@ pub(super) fn workload(origin: &Origin, model: &Model) -> Result<Workload, Forma
         builder.warnings.push(Warning::general(message));
     }
     let observed = builder.observed(first);
+    let (symbolic_dims, about_dims) = builder.chosen.finish();
+    builder.warnings.extend(about_dims);
     let made_by = if model.description.trim().is_empty() { String::new() } else { format!("{}, ", one_message(model.description.trim())) };
     Ok(Workload {
         file: origin.file.clone(),
@@ -38,7 +43,7 @@ pub(super) fn workload(origin: &Origin, model: &Model) -> Result<Workload, Forma
         source: Source::Graph(graph),
         constraints: None,
         observed,
-        symbolic_dims: Vec::new(),
+        symbolic_dims,
         warnings: builder.warnings,
     })
 }
@@ -51,6 +56,10 @@ struct Builder<'m> {
     made: Vec<Option<Arc<Graph>>>,
     /// Graphs that are done or being made: a graph inside itself would never end.
     is_begun: Vec<bool>,
+    /// Numbers for open axes.
+    chosen: Chosen<'m>,
+    /// Whether an open axis has another number than the stored one.
+    is_rebound: bool,
 }
 
 impl Builder<'_> {
@@ -59,6 +68,9 @@ impl Builder<'_> {
         self.is_begun[index] = true;
         let def = &model.subgraphs[index];
         let mut tensors: Vec<Tensor> = def.tensors.iter().enumerate().map(|(position, tensor)| self.tensor(position, tensor)).collect();
+        if depth == 0 {
+            self.is_rebound = bind(def, &mut tensors, &mut self.chosen);
+        }
         self.roles(def, &mut tensors)?;
         let mut ops = Vec::with_capacity(def.operators.len());
         for (position, operator) in def.operators.iter().enumerate() {
@@ -107,16 +119,6 @@ impl Builder<'_> {
             let Some(index) = self.index(input, tensors.len())? else { continue };
             if tensors[index].role == Role::Activation {
                 tensors[index].role = Role::GraphInput;
-            }
-            let open = &def.tensors[index].open_axes;
-            if !open.is_empty() {
-                let axes: Vec<String> = open.iter().map(ToString::to_string).collect();
-                let message = format!(
-                    "the file leaves axis {} of this input open; the stored shape {:?} is planned",
-                    axes.join(", "),
-                    def.tensors[index].shape
-                );
-                self.warnings.push(Warning::at(one_line(&tensors[index].name), message));
             }
         }
         for &output in &def.outputs {
@@ -181,6 +183,10 @@ impl Builder<'_> {
         let first = |numbers: &[i32]| numbers.first().and_then(|&number| usize::try_from(number).ok()).map(TensorId::new);
         let view = first(&operator.inputs).zip(outputs.first().copied()).filter(|(input, _)| is_view(&kind) && inputs.contains(input));
         let bodies = self.bodies(position, operator, depth)?;
+        if self.is_rebound && depth == 0 && !bodies.is_empty() {
+            let message = "the graphs inside it keep their stored shapes, whatever --dim says";
+            self.warnings.push(Warning::at(format!("op {position}"), message));
+        }
         Ok(Op {
             name: format!("{kind}_{position}"),
             in_place: if is_in_place(&kind) { InPlace::AnyInput } else { InPlace::No },
@@ -221,6 +227,10 @@ impl Builder<'_> {
 
     fn observed(&mut self, first: &SubGraph) -> Option<ObservedPlan> {
         let plan = self.model.offline.as_ref()?;
+        if self.is_rebound {
+            self.warnings.push(Warning::general("the plan in the file is for its stored shapes and not shown: --dim asks for others"));
+            return None;
+        }
         // Compilers write 1 where the runtime's documentation asks for the graph's position, 0; the runtime looks at neither.
         if plan.offsets.len() != first.tensors.len() {
             let (places, has) = (plan.offsets.len(), first.tensors.len());

@@ -7,13 +7,14 @@
 use std::io::Cursor;
 
 use arenascope_planner::alias::Storage;
+use arenascope_planner::graph::Tensor;
 use arenascope_planner::ids::TensorId;
 use arenascope_planner::plan::Plan;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::workload::Source;
 
 use super::FORMAT;
-use super::schema::OFFLINE_NAME;
+use super::schema::{self, OFFLINE_NAME, TensorDef};
 use crate::detect::Origin;
 use crate::error::FormatError;
 use crate::flat_tables::{FlatFile, Table};
@@ -46,6 +47,7 @@ pub fn with_plan(path: &str, model: &[u8], prepared: &Prepared, plan: &Plan) -> 
         return Err(file.damaged(4, "the file has no TFLite identifier"));
     }
     let root = file.root()?;
+    check_shapes(root, prepared)?;
     if let Some((start, bytes)) = existing(root)?.filter(|(_, bytes)| *bytes == data.len() as u64) {
         let mut copy = model.to_vec();
         let range = index(start)?..index(start + bytes)?;
@@ -90,6 +92,21 @@ fn tensor_offsets(prepared: &Prepared, plan: &Plan) -> Result<Vec<i32>, FormatEr
         Storage::Static | Storage::Empty | Storage::Unknown => Ok(-1),
     };
     graph.tensor_ids().map(place).collect()
+}
+
+/// A plan for other shapes than the stored ones would let tensors overlap in a run.
+fn check_shapes(root: Table<'_, '_>, prepared: &Prepared) -> Result<(), FormatError> {
+    let Source::Graph(graph) = &prepared.workload.source else { return Ok(()) };
+    let model = schema::model(root)?;
+    let stored = model.subgraphs.first().map_or(&[][..], |graph| &graph.tensors);
+    let is_stored = |(tensor, stored): (&Tensor, &TensorDef)| {
+        let dims: Option<Vec<u64>> = stored.shape.iter().map(|&dim| u64::try_from(dim).ok()).collect();
+        tensor.shape == dims
+    };
+    if stored.len() == graph.tensors().len() && graph.tensors().iter().zip(stored).all(is_stored) {
+        return Ok(());
+    }
+    Err(cannot("the plan is for other shapes than those stored in the file", "plan it without --dim, or save the model with those shapes"))
 }
 
 /// The bytes of the plan that the file has already.

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::io::{Error, Read};
 
 use super::Reading;
-use crate::error::{FormatError, one_line};
+use crate::error::FormatError;
+use crate::json_fault;
 
 /// Bytes between two looks at the caller's wish to stop.
 const BYTES_PER_POLL: u64 = 1 << 20;
@@ -43,10 +44,8 @@ impl Reading<'_> {
         if position.is_stopped.get() {
             return FormatError::Stopped { path: self.path().to_owned() };
         }
-        let text = error.to_string();
-        let what = text.split(" at line ").next().unwrap_or(&text);
         let line = u64::try_from(error.line()).unwrap_or(0);
-        let what = format!("column {}: {}", error.column(), one_line(what));
+        let what = format!("column {}: {}", error.column(), json_fault::what(error));
         FormatError::Line { path: self.path().to_owned(), line, what, advice: "write or download the file again".to_owned() }
     }
 }

@@ -7,6 +7,7 @@ mod index;
 mod layout;
 mod linear;
 mod microsoft;
+mod ml;
 mod normalise;
 mod quantise;
 mod recurrent;
@@ -25,7 +26,11 @@ pub(super) type Rule = fn(&Call<'_>) -> Facts;
 /// The rule of an operator, if there is one.
 pub(super) fn find(domain: &str, kind: &str) -> Option<Rule> {
     if !is_standard(domain) {
-        return (domain == "com.microsoft").then(|| microsoft::find(kind)).flatten();
+        return match domain {
+            "com.microsoft" => microsoft::find(kind),
+            "ai.onnx.ml" => ml::find(kind),
+            _ => None,
+        };
     }
     elementwise::find(kind)
         .or_else(|| layout::find(kind))

@@ -1,0 +1,7 @@
+//! A memory snapshot of PyTorch in a page.
+
+#![no_main]
+
+use arenascope_fuzz::{Kind, check_reader};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| -> libfuzzer_sys::Corpus { check_reader(Kind::TorchHtml, bytes) });
