@@ -60,6 +60,11 @@ fn program(request: &RunRequest) -> anyhow::Result<Program> {
         Scale::Auto => program.suggested_scale(),
         Scale::Times(times) => times,
     };
+    let program = match (&prepared.context, request.options.streams) {
+        (_, ..=1) => program,
+        (Some(context), _) => program.with_order(&checked, context),
+        (None, _) => anyhow::bail!("the file has buffers but no graph, so that nothing says which ops may run side by side: leave --streams out"),
+    };
     let program = program.scaled(times)?;
     Ok(match request.plant {
         Some(kind) => program.planted(kind)?.program,

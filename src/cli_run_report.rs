@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use arenascope_gpu::device::{DeviceDescription, DeviceKind};
+use arenascope_gpu::latency::Latency;
 use arenascope_gpu::protocol::{Outcome, RegimeReport, RegimeStatus};
 use arenascope_gpu::record::RunRecord;
 
@@ -19,6 +20,7 @@ pub(crate) fn text_report(record: &RunRecord, saved: Option<&Path>) -> String {
         text.push_str(&memory_table(record));
         text.push('\n');
         text.push_str(&time_table(record));
+        text.push_str(&stream_lines(record));
         text.push_str(&notes(record));
     }
     text.push_str(&findings(record));
@@ -103,6 +105,20 @@ fn time_table(record: &RunRecord) -> String {
 fn signed(bytes: i64) -> String {
     let sign = if bytes < 0 { "−" } else { "+" };
     if bytes == 0 { "0 B".to_owned() } else { format!("{sign}{}", binary_bytes(bytes.unsigned_abs())) }
+}
+
+/// What several streams cost, by regime.
+fn stream_lines(record: &RunRecord) -> String {
+    let line = |report: &RegimeReport| {
+        let cost = report.streams.as_ref()?;
+        let time = |latency: &Option<Latency>| latency.as_ref().map(|latency| seconds(latency.p50_ms / 1e3));
+        let times = [("one stream", &cost.one_stream), ("waits of the graph alone", &cost.graph_only), ("with the plan's", &cost.with_plan)];
+        let times: String = times.into_iter().filter_map(|(what, latency)| Some(format!("; {what} {}", time(latency)?))).collect();
+        let (n, waits) = (cost.n_streams, counted(cost.graph_waits, "wait"));
+        Some(format!("  {}: {n} streams, {waits} of the graph and {} of the plan per iteration{times}\n", report.regime.name(), grouped(cost.plan_waits)))
+    };
+    let lines: String = ran(record).filter_map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nstreams (times are medians):\n{lines}") }
 }
 
 /// Regimes that were not run, or failed, with the reason.

@@ -27,5 +27,6 @@ pub mod protocol;
 pub mod record;
 pub mod regimes;
 pub mod run;
+pub mod streams;
 
 pub use execute::Stop;

@@ -26,6 +26,17 @@ pub enum DeviceChoice {
     Gpu(u32),
 }
 
+/// What makes a stream wait for another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waits {
+    /// The graph alone: an op waits for those whose results it reads.
+    Graph,
+    /// The graph and the order that the plan adds to it.
+    #[default]
+    Plan,
+}
+
 /// How to run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunOptions {
@@ -45,6 +56,16 @@ pub struct RunOptions {
     pub footprint: bool,
     /// A driver library to use in place of the installed one.
     pub gpu_lib: Option<String>,
+    /// Streams over which the ops are spread.
+    #[serde(default = "one_stream")]
+    pub streams: u32,
+    /// What makes one stream wait for another.
+    #[serde(default)]
+    pub waits: Waits,
+}
+
+fn one_stream() -> u32 {
+    1
 }
 
 impl Default for RunOptions {
@@ -58,6 +79,8 @@ impl Default for RunOptions {
             budget_bytes: None,
             footprint: false,
             gpu_lib: None,
+            streams: one_stream(),
+            waits: Waits::default(),
         }
     }
 }
@@ -148,6 +171,23 @@ pub enum RegimeStatus {
     Failed,
 }
 
+/// What running on several streams costs: how often they wait, and what that does to the time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct StreamReport {
+    /// How many streams.
+    pub n_streams: u32,
+    /// Waits per iteration that the graph itself asks for.
+    pub graph_waits: u64,
+    /// Waits per iteration that the plan adds to them.
+    pub plan_waits: u64,
+    /// Timed iterations on one stream.
+    pub one_stream: Option<Latency>,
+    /// Timed iterations with the waits of the graph alone.
+    pub graph_only: Option<Latency>,
+    /// Timed iterations with the waits of graph and plan.
+    pub with_plan: Option<Latency>,
+}
+
 /// One way of getting memory, predicted and measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RegimeReport {
@@ -185,6 +225,9 @@ pub struct RegimeReport {
     pub n_checks: u64,
     /// Bytes written and read per iteration.
     pub touched_bytes: u64,
+    /// What the streams cost; `None` on a single one.
+    #[serde(default)]
+    pub streams: Option<StreamReport>,
 }
 
 /// What the child says.

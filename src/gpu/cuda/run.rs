@@ -1,4 +1,4 @@
-//! A CUDA device as a [`Device`]: everything goes through one stream, in order.
+//! A CUDA device as a [`Device`]: work goes to the stream in use; everything else is ordered by the first stream.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use cudarc::driver::{result, sys};
 use super::context::{Context, Kernel, failed};
 use super::library;
 use super::probe::{count, report_of};
-use crate::device::{Device, DeviceDescription, DeviceError, Epoch, Mark, MemoryInfo, PoolCounters, Range};
+use crate::device::{Device, DeviceDescription, DeviceError, Epoch, Mark, MemoryInfo, PoolCounters, Range, Turns};
 use crate::pattern::{POISON, WordReport};
 use crate::probe::{ProbeOutcome, ProbeReport};
 
@@ -15,6 +15,8 @@ use crate::probe::{ProbeOutcome, ProbeReport};
 const MAX_LAUNCH_BYTES: u64 = 256 << 20;
 /// The code of the driver for a lack of memory.
 const OUT_OF_MEMORY: sys::CUresult = sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+/// A signal beyond those that were prepared.
+const NO_SIGNAL: DeviceError = DeviceError::Unsupported("a signal that was never made");
 /// Words of a report on the device: how many, first, last.
 const REPORT_WORDS: u64 = 3;
 
@@ -36,6 +38,8 @@ pub struct CudaDevice {
     /// Events by mark; `None` once they were read.
     events: Vec<Option<sys::CUevent>>,
     spare_events: Vec<sys::CUevent>,
+    /// Points at which streams wait for each other, by signal; they keep no time.
+    signals: Vec<sys::CUevent>,
 }
 
 impl std::fmt::Debug for CudaDevice {
@@ -68,6 +72,7 @@ impl CudaDevice {
             is_recording: false,
             events: Vec::new(),
             spare_events: Vec::new(),
+            signals: Vec::new(),
         };
         device.prepare().map_err(|error| report_of(&error).into_error())?;
         Ok(device)
@@ -248,9 +253,43 @@ impl Device for CudaDevice {
         Ok((found[0], found[1]))
     }
 
+    fn prepare_streams(&mut self, n_streams: usize, n_signals: usize) -> Result<(), DeviceError> {
+        self.context.use_stream(0);
+        self.context.make_streams(n_streams)?;
+        while n_streams > 1 && self.signals.len() < n_signals {
+            self.signals.push(result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed("cuEventCreate"))?);
+        }
+        Ok(())
+    }
+
+    fn use_stream(&mut self, stream: usize) {
+        self.context.use_stream(stream);
+    }
+
+    /// The hardware decides.
+    fn take_turns(&mut self, _turns: Turns) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn signal(&mut self, signal: usize) -> Result<(), DeviceError> {
+        let event = *self.signals.get(signal).ok_or(NO_SIGNAL)?;
+        // SAFETY: event and stream live until `drop`.
+        unsafe { result::event::record(event, self.context.current()) }.map_err(failed("cuEventRecord"))
+    }
+
+    fn wait_for(&mut self, signal: usize) -> Result<(), DeviceError> {
+        let event = *self.signals.get(signal).ok_or(NO_SIGNAL)?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: event and stream live until `drop`.
+        unsafe { result::stream::wait_event(self.context.current(), event, flags) }.map_err(failed("cuStreamWaitEvent"))
+    }
+
     fn synchronize(&mut self) -> Result<(), DeviceError> {
-        // SAFETY: the stream lives until `drop`.
-        unsafe { result::stream::synchronize(self.context.stream) }.map_err(failed("cuStreamSynchronize"))
+        for stream in self.context.streams() {
+            // SAFETY: the stream lives until `drop`.
+            unsafe { result::stream::synchronize(stream) }.map_err(failed("cuStreamSynchronize"))?;
+        }
+        Ok(())
     }
 
     fn reports(&mut self) -> Result<Vec<WordReport>, DeviceError> {
@@ -345,8 +384,8 @@ impl Drop for CudaDevice {
             let _ = self.end_recording();
         }
         let _ = self.drop_recording();
-        for event in self.events.drain(..).flatten().chain(self.spare_events.drain(..)) {
-            // SAFETY: every event is in exactly one of the two lists and was made by `mark`.
+        for event in self.events.drain(..).flatten().chain(self.spare_events.drain(..)).chain(self.signals.drain(..)) {
+            // SAFETY: every event is in exactly one of the three lists and was made here.
             let _ = unsafe { result::event::destroy(event) };
         }
         for address in [self.epochs, self.counters, self.reports].into_iter().filter(|&address| address != 0) {

@@ -84,6 +84,15 @@ pub struct Step {
     pub writes: Vec<usize>,
 }
 
+/// Which steps must be over before a step begins, by step; every one of them is an earlier step.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StepOrder {
+    /// Steps whose results the step reads: the graph's own order.
+    pub graph: Vec<Vec<usize>>,
+    /// Steps that the plan makes it wait for, because their buffers share bytes.
+    pub plan: Vec<Vec<usize>>,
+}
+
 /// A plan as a device executes it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Program {
@@ -103,6 +112,8 @@ pub struct Program {
     pub align: u64,
     /// By how much sizes and offsets were multiplied.
     pub scale: u64,
+    /// What must come before what, for runs on several streams; `None` if it was not worked out.
+    pub order: Option<StepOrder>,
 }
 
 /// One look at a tensor during an iteration; its position among all checks is its place in the report table.
@@ -138,6 +149,13 @@ pub enum ProgramError {
 /// Arenas below this vanish in the granularity of device memory, bytes: 128 times 2 MiB.
 const VISIBLE_ARENA_BYTES: u64 = 256 << 20;
 
+impl StepOrder {
+    fn is_consistent(&self, n_steps: usize) -> bool {
+        let is_earlier = |before: &[Vec<usize>]| before.iter().enumerate().all(|(step, before)| before.iter().all(|&other| other < step));
+        [&self.graph, &self.plan].into_iter().all(|before| before.len() == n_steps && is_earlier(before))
+    }
+}
+
 impl Program {
     /// The program of a plan: of the graph it belongs to, or, for a bare problem, one that writes each buffer at its
     /// first step and reads it at its last.
@@ -154,6 +172,13 @@ impl Program {
             None => from_problem::program(file, checked),
         };
         if program.buffers.iter().any(|buffer| buffer.home == Home::Arena) { Ok(program) } else { Err(ProgramError::Empty) }
+    }
+
+    /// The same program with the order that its graph and its plan need, so that it can run on several streams.
+    #[must_use]
+    pub fn with_order(mut self, checked: &CheckedPlan, context: &GraphContext) -> Self {
+        self.order = Some(from_graph::step_order(checked, context));
+        self
     }
 
     /// The same program with all sizes and offsets times `scale`: a valid plan stays valid.
@@ -252,6 +277,7 @@ impl Program {
         self.buffers.iter().all(|buffer| buffer.first_step <= buffer.last_step && buffer.last_step < n_steps.max(1))
             && self.values.iter().all(|value| value.buffer < self.buffers.len() && value.written_at.is_none_or(|step| step < n_steps))
             && self.steps.iter().all(reads_in_range)
+            && self.order.as_ref().is_none_or(|order| order.is_consistent(n_steps))
             && n_steps > 0
     }
 }

@@ -1,23 +1,45 @@
-//! The CPU as a device: blocks of the host's own allocator, work done at once.
+//! The CPU as a device: blocks of the host's own allocator; work is done at once, or on one thread per stream.
 //!
 //! It measures two things that are exact or real: the bytes asked of the allocator, and the process's resident memory.
 
+mod streams;
+
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::device::{Device, DeviceDescription, DeviceError, DeviceKind, Epoch, Mark, MemoryInfo, PoolCounters, Range};
-use crate::pattern::{WordReport, check_words, fill_words, pattern, seed_of, touched};
+use crate::device::{Device, DeviceDescription, DeviceError, DeviceKind, Epoch, Mark, MemoryInfo, PoolCounters, Range, Turns};
+use crate::pattern::{WordReport, seed_of, touched};
+use streams::{Bytes, Job, Queues, Words};
 
 const NO_POOLS: DeviceError = DeviceError::Unsupported("the CPU has no stream-ordered pool");
 const NO_GRAPHS: DeviceError = DeviceError::Unsupported("the CPU has no graph of launches to replay");
+
+/// Blocks begin at a multiple of this many bytes, as those of a GPU do.
+const LINE_BYTES: usize = 64;
+
+/// What blocks are made of.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Line {
+    _bytes: [u8; LINE_BYTES],
+}
+
+#[derive(Debug)]
+struct Block {
+    lines: Vec<Line>,
+    /// What was asked for.
+    bytes: usize,
+}
 
 /// A device that is the host.
 #[derive(Debug)]
 pub struct CpuDevice {
     description: DeviceDescription,
     /// Every block by the address of its first byte.
-    blocks: BTreeMap<u64, Vec<u8>>,
-    reports: Vec<WordReport>,
+    blocks: BTreeMap<u64, Block>,
+    reports: Mutex<Vec<WordReport>>,
+    queues: Queues,
     epoch: u32,
     marks: Vec<Instant>,
 }
@@ -38,15 +60,42 @@ impl CpuDevice {
             has_pools: false,
             has_graphs: false,
         };
-        Self { description, blocks: BTreeMap::new(), reports: Vec::new(), epoch: 0, marks: Vec::new() }
+        Self { description, blocks: BTreeMap::new(), reports: Mutex::default(), queues: Queues::default(), epoch: 0, marks: Vec::new() }
     }
 
-    fn bytes(&mut self, range: Range) -> Result<&mut [u8], DeviceError> {
+    fn bytes(&mut self, range: Range) -> Result<Bytes, DeviceError> {
         let illegal = DeviceError::IllegalAddress { address: range.address, bytes: range.bytes };
         let (begin, block) = self.blocks.range_mut(..=range.address).next_back().ok_or_else(|| illegal.clone())?;
         let from = usize::try_from(range.address - begin).map_err(|_| illegal.clone())?;
-        let to = usize::try_from(range.bytes).ok().and_then(|bytes| from.checked_add(bytes)).ok_or_else(|| illegal.clone())?;
-        block.get_mut(from..to).ok_or(illegal)
+        let len = usize::try_from(range.bytes).map_err(|_| illegal.clone())?;
+        let is_inside = from.checked_add(len).is_some_and(|to| to <= block.bytes);
+        if !is_inside {
+            return Err(illegal);
+        }
+        // SAFETY: `from` is inside the block, as was just checked.
+        Ok(Bytes { pointer: unsafe { block.lines.as_mut_ptr().cast::<u8>().add(from) }, len })
+    }
+
+    /// Does a job now, or when its stream comes to it.
+    fn work(&mut self, job: Job) {
+        if self.queues.are_used() {
+            self.queues.push(job);
+        } else {
+            // SAFETY: its ranges were checked when it was made, and no other thread has any.
+            unsafe { job.run(&self.reports) };
+        }
+    }
+
+    fn fill_with(&mut self, range: Range, words: Words) -> Result<(), DeviceError> {
+        let range = self.bytes(range)?;
+        self.work(Job::Fill { range, words });
+        Ok(())
+    }
+
+    fn check_with(&mut self, range: Range, words: Words, report: usize) -> Result<(), DeviceError> {
+        let range = self.bytes(range)?;
+        self.work(Job::Check { range, words, report });
+        Ok(())
     }
 
     fn seed(&self, tag: u32, epoch: Epoch) -> u32 {
@@ -71,16 +120,18 @@ impl Device for CpuDevice {
 
     fn allocate(&mut self, bytes: u64) -> Result<u64, DeviceError> {
         let out_of_memory = DeviceError::OutOfMemory { bytes };
-        let n = usize::try_from(bytes.max(1)).map_err(|_| out_of_memory.clone())?;
-        let mut block: Vec<u8> = Vec::new();
-        block.try_reserve_exact(n).map_err(|_| out_of_memory)?;
-        block.resize(n, 0);
-        let address = block.as_ptr().addr() as u64;
-        self.blocks.insert(address, block);
+        let bytes = usize::try_from(bytes.max(1)).map_err(|_| out_of_memory.clone())?;
+        let n = bytes.div_ceil(LINE_BYTES);
+        let mut lines: Vec<Line> = Vec::new();
+        lines.try_reserve_exact(n).map_err(|_| out_of_memory)?;
+        lines.resize(n, Line { _bytes: [0; LINE_BYTES] });
+        let address = lines.as_ptr().addr() as u64;
+        self.blocks.insert(address, Block { lines, bytes });
         Ok(address)
     }
 
     fn release(&mut self, address: u64) -> Result<(), DeviceError> {
+        self.synchronize()?;
         self.blocks.remove(&address).map(drop).ok_or(DeviceError::IllegalAddress { address, bytes: 0 })
     }
 
@@ -110,7 +161,8 @@ impl Device for CpuDevice {
     }
 
     fn prepare_reports(&mut self, n: usize) -> Result<(), DeviceError> {
-        self.reports = vec![WordReport::CLEAN; n];
+        self.synchronize()?;
+        self.reports = Mutex::new(vec![WordReport::CLEAN; n]);
         Ok(())
     }
 
@@ -121,43 +173,64 @@ impl Device for CpuDevice {
 
     fn fill(&mut self, range: Range, tag: u32, epoch: Epoch) -> Result<(), DeviceError> {
         let seed = self.seed(tag, epoch);
-        fill_words(self.bytes(range)?, |word| pattern(seed, word));
-        Ok(())
+        self.fill_with(range, Words::Pattern(seed))
     }
 
     fn check(&mut self, range: Range, tag: u32, epoch: Epoch, report: usize) -> Result<(), DeviceError> {
         let seed = self.seed(tag, epoch);
-        let mut found = self.reports[report];
-        check_words(self.bytes(range)?, &mut found, |word| pattern(seed, word));
-        self.reports[report] = found;
-        Ok(())
+        self.check_with(range, Words::Pattern(seed), report)
     }
 
     fn fill_constant(&mut self, range: Range, word: u32) -> Result<(), DeviceError> {
-        fill_words(self.bytes(range)?, |_| word);
-        Ok(())
+        self.fill_with(range, Words::Constant(word))
     }
 
     fn check_constant(&mut self, range: Range, word: u32, report: usize) -> Result<(), DeviceError> {
-        let mut found = self.reports[report];
-        check_words(self.bytes(range)?, &mut found, |_| word);
-        self.reports[report] = found;
-        Ok(())
+        self.check_with(range, Words::Constant(word), report)
     }
 
     fn footprint(&mut self, range: Range) -> Result<(u64, u64), DeviceError> {
-        self.bytes(range).map(|bytes| touched(bytes))
+        self.synchronize()?;
+        let bytes = self.bytes(range)?;
+        // SAFETY: the range is inside a block, and all work on it is over.
+        Ok(touched(unsafe { std::slice::from_raw_parts(bytes.pointer, bytes.len) }))
     }
 
-    fn synchronize(&mut self) -> Result<(), DeviceError> {
+    fn prepare_streams(&mut self, n_streams: usize, n_signals: usize) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        self.queues.prepare(n_streams, n_signals);
         Ok(())
     }
 
+    fn use_stream(&mut self, stream: usize) {
+        self.queues.current = stream;
+    }
+
+    fn take_turns(&mut self, turns: Turns) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        self.queues.set_turns(turns);
+        Ok(())
+    }
+
+    fn signal(&mut self, signal: usize) -> Result<(), DeviceError> {
+        self.queues.signal(signal)
+    }
+
+    fn wait_for(&mut self, signal: usize) -> Result<(), DeviceError> {
+        self.queues.wait_for(signal)
+    }
+
+    fn synchronize(&mut self) -> Result<(), DeviceError> {
+        self.queues.drain(&self.reports)
+    }
+
     fn reports(&mut self) -> Result<Vec<WordReport>, DeviceError> {
-        Ok(self.reports.clone())
+        self.synchronize()?;
+        Ok(self.reports.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 
     fn mark(&mut self) -> Result<Mark, DeviceError> {
+        self.synchronize()?;
         self.marks.push(Instant::now());
         Ok(Mark(self.marks.len() as u64 - 1))
     }
