@@ -115,7 +115,11 @@ fn stream_lines(record: &RunRecord) -> String {
         let times = [("one stream", &cost.one_stream), ("waits of the graph alone", &cost.graph_only), ("with the plan's", &cost.with_plan)];
         let times: String = times.into_iter().filter_map(|(what, latency)| Some(format!("; {what} {}", time(latency)?))).collect();
         let (n, waits) = (cost.n_streams, counted(cost.graph_waits, "wait"));
-        Some(format!("  {}: {n} streams, {waits} of the graph and {} of the plan per iteration{times}\n", report.regime.name(), grouped(cost.plan_waits)))
+        Some(format!(
+            "  {}: {n} streams, {waits} of the graph and {} of the plan per iteration{times}\n",
+            report.regime.name(),
+            grouped(cost.plan_waits)
+        ))
     };
     let lines: String = ran(record).filter_map(line).collect();
     if lines.is_empty() { lines } else { format!("\nstreams (times are medians):\n{lines}") }

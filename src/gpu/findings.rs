@@ -63,7 +63,9 @@ pub(crate) fn findings(
 ) -> Vec<Finding> {
     let (of_checks, of_gaps) = reports.split_at(checks.len().min(reports.len()));
     let reads = checks.iter().zip(of_checks).filter(|(_, report)| report.n_wrong > 0);
-    let mut found: Vec<Finding> = reads.map(|(check, report)| wrong_read(program, regime, *check, per_iteration(*report, iterations), streams)).collect();
+    let mut found: Vec<Finding> = reads
+        .map(|(check, report)| wrong_read(program, regime, *check, per_iteration(*report, if streams.is_some() { 1 } else { iterations }), streams))
+        .collect();
     let canaries = gaps.iter().zip(of_gaps).filter(|(_, report)| report.n_wrong > 0);
     found.extend(canaries.map(|(&gap, report)| wrong_gap(program, regime, gap, *report)));
     found
@@ -92,7 +94,8 @@ fn wrong_read(program: &Program, regime: Regime, check: Check, report: WordRepor
         reader: op(check.step),
         step: check.step,
         producer: op(program.values[value.tag as usize].written_at),
-        words_wrong: u64::from(report.n_wrong),
+        // On streams not every iteration shows it.
+        words_wrong: if streams.is_some() { u64::from(report.n_wrong).min(value.bytes.div_ceil(4)) } else { u64::from(report.n_wrong) },
         words: value.bytes.div_ceil(4),
         from_byte,
         to_byte,

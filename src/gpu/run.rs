@@ -128,7 +128,8 @@ impl Run<'_> {
         if n <= 1 {
             return Ok(None);
         }
-        let order = self.program.order.as_ref().ok_or(DeviceError::Unsupported("nothing says which ops may run side by side: run it on one stream"))?;
+        let order =
+            self.program.order.as_ref().ok_or(DeviceError::Unsupported("nothing says which ops may run side by side: run it on one stream"))?;
         Ok(Some(Streams::new(order, n, waits)))
     }
 
@@ -242,9 +243,7 @@ impl Run<'_> {
         let mut cost = StreamReport { n_streams: self.options.streams, graph_waits: graph_only.n_waits(), ..StreamReport::default() };
         cost.plan_waits = with_plan.n_waits().saturating_sub(cost.graph_waits);
         let own = self.execution.streams.take();
-        for (streams, latency) in
-            [(None, &mut cost.one_stream), (Some(graph_only), &mut cost.graph_only), (Some(with_plan), &mut cost.with_plan)]
-        {
+        for (streams, latency) in [(None, &mut cost.one_stream), (Some(graph_only), &mut cost.graph_only), (Some(with_plan), &mut cost.with_plan)] {
             if streams == own {
                 latency.clone_from(&report.latency);
                 continue;

@@ -109,10 +109,7 @@ mod tests {
 
     /// a feeds b -> d and c -> e; f joins them; the plan makes d wait for c.
     fn diamond() -> StepOrder {
-        StepOrder {
-            graph: vec![vec![], vec![0], vec![0], vec![1], vec![2], vec![3, 4]],
-            plan: vec![vec![], vec![], vec![], vec![2], vec![], vec![]],
-        }
+        StepOrder { graph: vec![vec![], vec![0], vec![0], vec![1], vec![2], vec![3, 4]], plan: vec![vec![], vec![], vec![], vec![2], vec![], vec![]] }
     }
 
     #[test]

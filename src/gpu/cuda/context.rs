@@ -64,16 +64,15 @@ impl Context {
         let device = result::device::get(ordinal).map_err(failed("cuDeviceGet"))?;
         // SAFETY: the device comes from `device::get`; what is retained here is released in `drop`.
         let context = unsafe { result::primary_ctx::retain(device) }.map_err(failed("cuDevicePrimaryCtxRetain"))?;
-        let mut opened =
-            Self {
-                description: empty_description(index),
-                device,
-                stream: std::ptr::null_mut(),
-                more_streams: Vec::new(),
-                current: 0,
-                module: std::ptr::null_mut(),
-                functions: Vec::new(),
-            };
+        let mut opened = Self {
+            description: empty_description(index),
+            device,
+            stream: std::ptr::null_mut(),
+            more_streams: Vec::new(),
+            current: 0,
+            module: std::ptr::null_mut(),
+            functions: Vec::new(),
+        };
         // SAFETY: the context was just retained and stays so until `drop`.
         unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
         // The default stream cannot be captured, so that everything runs on one of our own.

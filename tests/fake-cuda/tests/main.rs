@@ -6,4 +6,5 @@ mod curves;
 mod faults;
 mod kernels;
 mod planted_bugs;
+mod streams;
 mod support;

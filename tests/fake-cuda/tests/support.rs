@@ -18,6 +18,7 @@ use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::control::Control;
 use arenascope_planner::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
 use arenascope_planner::ids::TensorId;
+use arenascope_planner::parallel::Parallel;
 use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare};
 use arenascope_planner::solve::{SolveOptions, solve};
 use arenascope_planner::units::Align;
@@ -76,7 +77,7 @@ pub(crate) fn fake_device() -> (MutexGuard<'static, ()>, CudaDevice) {
 
 /// A sample of the repository, planned.
 pub(crate) fn sample(name: &str, settings: PrepareSettings) -> Program {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-graphs").join(name);
+    let path = samples().join(name);
     let workload = read(&path, &ReadOptions::default(), &Control::unattended()).expect("samples can be read");
     program_of(workload, settings)
 }
@@ -90,6 +91,27 @@ pub(crate) fn program_of(workload: Workload, settings: PrepareSettings) -> Progr
 pub(crate) fn program_if_any(workload: Workload, settings: PrepareSettings) -> Option<Program> {
     let prepared = prepare(&Arc::new(workload), settings).expect("samples can be planned");
     Program::new(&prepared.workload.file, &checked(&prepared), prepared.context.as_deref()).ok()
+}
+
+/// The two branches of the sample with matrices of `side` × `side`, planned and ready for streams.
+pub(crate) fn parallel_branches(side: u64, parallel: Parallel) -> Program {
+    let text = std::fs::read_to_string(samples().join("parallel_branches.json")).expect("samples can be read");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("parallel_branches.json");
+    std::fs::write(&path, text.replace("1024", &side.to_string())).expect("writable");
+    let workload = read(&path, &ReadOptions::default(), &Control::unattended()).expect("still an op list");
+    prepared_program(workload, PrepareSettings { parallel, ..PrepareSettings::default() }).expect("something to run")
+}
+
+/// A planned workload that is ready for streams; `None` if nothing of it is planned.
+pub(crate) fn prepared_program(workload: Workload, settings: PrepareSettings) -> Option<Program> {
+    let prepared = prepare(&Arc::new(workload), settings).expect("samples can be planned");
+    let (checked, context) = (checked(&prepared), prepared.context.as_deref()?);
+    Program::new(&prepared.workload.file, &checked, Some(context)).ok().map(|program| program.with_order(&checked, context))
+}
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-graphs")
 }
 
 fn checked(prepared: &Prepared) -> CheckedPlan {
