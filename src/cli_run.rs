@@ -9,7 +9,7 @@ use anyhow::Context;
 use arenascope_formats::atomic::write_atomically;
 use arenascope_gpu::parent::{ChildCommand, Patience, probe_in_child, run_in_child};
 use arenascope_gpu::program::Program;
-use arenascope_gpu::protocol::{DeviceChoice, RunOptions};
+use arenascope_gpu::protocol::{DeviceChoice, Mode, RunOptions};
 use arenascope_gpu::record::RunRecord;
 use arenascope_planner::check::CheckedPlan;
 
@@ -60,6 +60,11 @@ fn program(request: &RunRequest) -> anyhow::Result<Program> {
         Scale::Auto => program.suggested_scale(),
         Scale::Times(times) => times,
     };
+    let program = match (&prepared.context, request.options.mode) {
+        (_, Mode::Integrity) => program,
+        (Some(context), Mode::Compute) => program.with_arithmetic(&checked, context)?,
+        (None, Mode::Compute) => anyhow::bail!("the file has buffers but no graph, so that there is nothing to compute: use --mode integrity"),
+    };
     let program = match (&prepared.context, request.options.streams) {
         (_, ..=1) => program,
         (Some(context), _) => program.with_order(&checked, context),
@@ -76,6 +81,7 @@ fn program(request: &RunRequest) -> anyhow::Result<Program> {
 fn device(request: &RunRequest, command: &ChildCommand) -> DeviceChoice {
     match request.device {
         DeviceWish::This(device) => device,
+        DeviceWish::Auto if request.options.mode == Mode::Compute => DeviceChoice::Cpu,
         DeviceWish::Auto => {
             let report = probe_in_child(command, request.options.gpu_lib.as_deref().map(std::path::Path::new));
             report.devices.first().map_or(DeviceChoice::Cpu, |device| DeviceChoice::Gpu(device.index))

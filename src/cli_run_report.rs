@@ -23,6 +23,7 @@ pub(crate) fn text_report(record: &RunRecord, saved: Option<&Path>) -> String {
         text.push_str(&stream_lines(record));
         text.push_str(&notes(record));
     }
+    text.push_str(&computed(record));
     text.push_str(&findings(record));
     text.push_str(&footprint(record));
     if let Some(path) = saved {
@@ -51,7 +52,8 @@ fn heading(record: &RunRecord) -> String {
 }
 
 fn checks(record: &RunRecord) -> String {
-    let n = record.regimes.iter().map(|report| report.n_checks).max().unwrap_or(0);
+    let computed = record.compute.as_ref().map(|report| report.n_reads);
+    let n = record.regimes.iter().map(|report| report.n_checks).chain(computed).max().unwrap_or(0);
     counted(n, "read")
 }
 
@@ -105,6 +107,32 @@ fn time_table(record: &RunRecord) -> String {
 fn signed(bytes: i64) -> String {
     let sign = if bytes < 0 { "−" } else { "+" };
     if bytes == 0 { "0 B".to_owned() } else { format!("{sign}{}", binary_bytes(bytes.unsigned_abs())) }
+}
+
+/// What computing gave.
+fn computed(record: &RunRecord) -> String {
+    let Some(report) = &record.compute else { return String::new() };
+    let mut text = format!(
+        "\n{} per iteration; {} compared bit for bit with a run in which every tensor has memory of its own\n",
+        counted(report.n_kernels, "kernel"),
+        counted(report.n_reads, "read")
+    );
+    text.push_str(&format!(
+        "{} compared with 64-bit arithmetic: at most {:.1e} of what makes a result, in `{}` (allowed {:.0e})\n",
+        counted(report.n_samples, "result"),
+        report.worst_error,
+        report.worst_tensor,
+        report.tolerance
+    ));
+    text.push_str("weights and inputs that the file does not hold are numbers by chance from fixed seeds\n");
+    if let Some(latency) = &report.latency {
+        let n = latency.samples_ms.len() as u64;
+        text.push_str(&format!("{}: median {}\n", counted(n, "timed iteration"), seconds(latency.p50_ms / 1e3)));
+    }
+    if report.n_following > 0 {
+        text.push_str(&format!("{} follow from the findings below\n", counted(report.n_following, "further wrong read")));
+    }
+    text
 }
 
 /// What several streams cost, by regime.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::compute::{Element, Kernel};
 use crate::pattern::WordReport;
 
 /// Whether a device is a CPU, a GPU, or the tests' imitation of one.
@@ -112,6 +113,18 @@ pub enum DeviceError {
         /// The result in words.
         message: String,
     },
+    /// The run would take more than there is, or than it may take.
+    #[error("{message}")]
+    DoesNotFit {
+        /// The numbers.
+        message: String,
+    },
+    /// A kernel computes something else than it should.
+    #[error("{message}")]
+    WrongResult {
+        /// Which, and by how much.
+        message: String,
+    },
     /// The device cannot do this at all.
     #[error("{0}")]
     Unsupported(&'static str),
@@ -204,6 +217,31 @@ pub trait Device {
     /// # Errors
     /// An illegal range.
     fn check_constant(&mut self, range: Range, word: u32, report: usize) -> Result<(), DeviceError>;
+    /// Runs a kernel; operand 0 is its output, then come its inputs.
+    ///
+    /// # Errors
+    /// An illegal range, or the device has no such kernel.
+    fn compute(&mut self, kernel: &Kernel, operands: &[(Range, Element)]) -> Result<(), DeviceError>;
+    /// Compares a range with one of the same size, and adds the words that differ to a report.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn compare(&mut self, range: Range, with: Range, report: usize) -> Result<(), DeviceError>;
+    /// Copies a range to one of the same size.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn copy(&mut self, from: Range, to: Range) -> Result<(), DeviceError>;
+    /// Writes bytes of the host.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn write(&mut self, range: Range, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Reads bytes back, after waiting.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn read(&mut self, range: Range) -> Result<Vec<u8>, DeviceError>;
     /// Bytes of the range that are not poison, and one past the highest of them.
     ///
     /// # Errors

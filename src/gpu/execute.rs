@@ -47,7 +47,7 @@ pub(crate) struct Execution<'a> {
     first_check: Vec<usize>,
     /// How the steps are spread over streams; `None` for a single one.
     pub(crate) streams: Option<Streams>,
-    is_cancelled: &'a (dyn Fn() -> bool + 'a),
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + 'a),
 }
 
 impl<'a> Execution<'a> {

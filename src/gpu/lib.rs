@@ -11,6 +11,7 @@
 
 pub mod caching;
 pub mod child;
+pub mod compute;
 pub mod cpu;
 pub mod cuda;
 pub mod device;

@@ -26,6 +26,17 @@ pub enum DeviceChoice {
     Gpu(u32),
 }
 
+/// What a run does with the tensors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Every tensor carries a pattern; any op can run.
+    #[default]
+    Integrity,
+    /// The ops are computed, if all of them can be.
+    Compute,
+}
+
 /// What makes a stream wait for another one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -56,6 +67,9 @@ pub struct RunOptions {
     pub footprint: bool,
     /// A driver library to use in place of the installed one.
     pub gpu_lib: Option<String>,
+    /// What is done with the tensors.
+    #[serde(default)]
+    pub mode: Mode,
     /// Streams over which the ops are spread.
     #[serde(default = "one_stream")]
     pub streams: u32,
@@ -79,6 +93,7 @@ impl Default for RunOptions {
             budget_bytes: None,
             footprint: false,
             gpu_lib: None,
+            mode: Mode::default(),
             streams: one_stream(),
             waits: Waits::default(),
         }
@@ -230,6 +245,27 @@ pub struct RegimeReport {
     pub streams: Option<StreamReport>,
 }
 
+/// How a run went that computed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ComputeReport {
+    /// Launches per iteration.
+    pub n_kernels: u64,
+    /// Reads that were compared, bit for bit, with those of a run in which every tensor has memory of its own.
+    pub n_reads: u64,
+    /// Wrong reads that follow from others and are no findings of their own.
+    pub n_following: u64,
+    /// Results that were compared with 64-bit arithmetic.
+    pub n_samples: u64,
+    /// The largest error among them, as a share of the sum of the magnitudes that make the result.
+    pub worst_error: f64,
+    /// The tensor in which it is.
+    pub worst_tensor: String,
+    /// The largest error that is allowed.
+    pub tolerance: f64,
+    /// The timed iterations in the arena, host clock.
+    pub latency: Option<Latency>,
+}
+
 /// What the child says.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -287,6 +323,8 @@ pub enum Event {
     },
     /// Something read wrongly.
     Finding(Finding),
+    /// What computing gave.
+    Compute(Box<ComputeReport>),
     /// A regime's numbers.
     RegimeEnd(Box<RegimeReport>),
     /// The run came to its end.

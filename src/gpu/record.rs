@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::{DeviceDescription, MemoryInfo};
 use crate::findings::Finding;
 use crate::program::Program;
-use crate::protocol::{Event, Outcome, RegimeReport, RunOptions, SCHEMA};
+use crate::protocol::{ComputeReport, Event, Outcome, RegimeReport, RunOptions, SCHEMA};
 
 /// One line of the footprint scan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -68,6 +68,9 @@ pub struct RunRecord {
     pub n_findings: u64,
     /// The footprint scan; empty if it was not asked for.
     pub footprint: Vec<FootprintStep>,
+    /// What computing gave; `None` in a run that did not compute.
+    #[serde(default)]
+    pub compute: Option<ComputeReport>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it did not come to its end; `None` if it did.
@@ -113,6 +116,7 @@ impl RunRecord {
             findings: Vec::new(),
             n_findings: 0,
             footprint: Vec::new(),
+            compute: None,
             outcome: Outcome::DeviceFailed,
             error: None,
         }
@@ -125,6 +129,7 @@ impl RunRecord {
                 self.device = Some(device.clone());
                 (self.baseline, self.own_bytes, self.noise_bytes) = (Some(*baseline), *own_bytes, *noise_bytes);
             }
+            Event::Compute(report) => self.compute = Some((**report).clone()),
             Event::RegimeEnd(report) => self.regimes.push((**report).clone()),
             Event::Finding(finding) => self.findings.push(finding.clone()),
             &Event::Footprint { step, touched_bytes, top_bytes, predicted_touched_bytes, predicted_top_bytes } => {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use arenascope_planner::units::binary_bytes;
 
+use crate::compute::run::Computation;
 use crate::device::{Device, DeviceError, DeviceKind, MemoryInfo, Turns};
 use crate::execute::{Execution, Observer, Stop};
 use crate::findings::findings;
@@ -11,7 +12,7 @@ use crate::footprint::Footprint;
 use crate::latency::Latency;
 use crate::placement::Placement;
 use crate::program::Program;
-use crate::protocol::{Calls, Difference, Event, Outcome, RegimeReport, RegimeStatus, RunOptions, StreamReport, Waits};
+use crate::protocol::{Calls, Difference, Event, Mode, Outcome, RegimeReport, RegimeStatus, RunOptions, StreamReport, Waits};
 use crate::regimes::{Regime, live_curve, predicted_curve};
 use crate::streams::Streams;
 
@@ -49,9 +50,11 @@ pub fn run(
         Err(Stop::Device(error)) => {
             let (message, remedy) = describe(&error);
             let outcome = match error {
-                DeviceError::OutOfMemory { .. } => Outcome::DoesNotFit,
+                DeviceError::OutOfMemory { .. } | DeviceError::DoesNotFit { .. } => Outcome::DoesNotFit,
                 DeviceError::Unusable { .. } => Outcome::NoDevice,
-                DeviceError::IllegalAddress { .. } | DeviceError::Failed { .. } | DeviceError::Unsupported(_) => Outcome::DeviceFailed,
+                DeviceError::IllegalAddress { .. } | DeviceError::Failed { .. } | DeviceError::WrongResult { .. } | DeviceError::Unsupported(_) => {
+                    Outcome::DeviceFailed
+                }
             };
             send(&Event::Error { outcome, message, remedy });
             return outcome;
@@ -64,7 +67,7 @@ pub fn run(
 fn describe(error: &DeviceError) -> (String, String) {
     match error {
         DeviceError::Unusable { message, remedy } => (message.clone(), remedy.clone()),
-        DeviceError::OutOfMemory { .. } => (error.to_string(), "close other programs, or run with a smaller --scale".to_owned()),
+        DeviceError::OutOfMemory { .. } | DeviceError::DoesNotFit { .. } => (error.to_string(), "close other programs, or run with a smaller --scale".to_owned()),
         other => (other.to_string(), "the run was stopped; `arenascope devices` says whether the device still answers".to_owned()),
     }
 }
@@ -84,6 +87,9 @@ type Send<'s> = dyn FnMut(&Event) + 's;
 impl Run<'_> {
     fn everything(&mut self, device: &mut dyn Device, before: MemoryInfo, send: &mut Send<'_>) -> Result<Outcome, Stop> {
         let held = self.program.static_bytes;
+        if self.options.mode == Mode::Compute {
+            return self.compute(device, before, send);
+        }
         self.execution.streams = self.streams(self.options.waits)?;
         if let Some(short) = self.lacks(held, before) {
             let remedy = "weights and inputs alone do not fit; raise --budget, or take a smaller model or --scale".to_owned();
@@ -120,6 +126,17 @@ impl Run<'_> {
             None if wants_arena && !any_ran => Outcome::DoesNotFit,
             None => Outcome::Clean,
         })
+    }
+
+    fn compute(&mut self, device: &mut dyn Device, before: MemoryInfo, send: &mut Send<'_>) -> Result<Outcome, Stop> {
+        if device.description().kind != DeviceKind::Cpu {
+            return Err(DeviceError::Unsupported("compute mode runs on the CPU only: use --device cpu").into());
+        }
+        let compute = self.program.compute.as_ref().ok_or(DeviceError::Unsupported("nothing says what the ops compute"))?;
+        self.take_baseline(device, before, send)?;
+        let (program, options, is_cancelled) = (self.program, self.options, self.execution.is_cancelled);
+        let computation = Computation { program, compute, execution: &self.execution, options, is_cancelled };
+        computation.run(device, send, &mut self.n_findings)
     }
 
     /// The steps over the streams that are wanted; `None` for a single one.

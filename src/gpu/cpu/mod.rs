@@ -2,14 +2,17 @@
 //!
 //! It measures two things that are exact or real: the bytes asked of the allocator, and the process's resident memory.
 
+mod kernels;
 mod streams;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::compute::{Element, Kernel};
 use crate::device::{Device, DeviceDescription, DeviceError, DeviceKind, Epoch, Mark, MemoryInfo, PoolCounters, Range, Turns};
-use crate::pattern::{WordReport, seed_of, touched};
+use crate::pattern::{WordReport, compare_words, seed_of, touched};
+use kernels::Operand;
 use streams::{Bytes, Job, Queues, Words};
 
 const NO_POOLS: DeviceError = DeviceError::Unsupported("the CPU has no stream-ordered pool");
@@ -187,6 +190,50 @@ impl Device for CpuDevice {
 
     fn check_constant(&mut self, range: Range, word: u32, report: usize) -> Result<(), DeviceError> {
         self.check_with(range, Words::Constant(word), report)
+    }
+
+    fn compute(&mut self, kernel: &Kernel, operands: &[(Range, Element)]) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        let made = |&(range, element): &(Range, Element)| {
+            let operand = Operand { bytes: self.bytes(range)?, element };
+            if operand.is_aligned() { Ok(operand) } else { Err(DeviceError::Unsupported("an operand that begins inside an element")) }
+        };
+        let operands = operands.iter().map(made).collect::<Result<Vec<_>, _>>()?;
+        // SAFETY: ranges and alignment were just checked, and all queued work is over.
+        unsafe { kernels::execute(kernel, &operands) }
+    }
+
+    fn compare(&mut self, range: Range, with: Range, report: usize) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        let (range, with) = (self.bytes(range)?, self.bytes(with)?);
+        // SAFETY: both ranges are inside blocks, all queued work is over, and neither is written.
+        let (seen, wanted) = unsafe { (std::slice::from_raw_parts(range.pointer, range.len), std::slice::from_raw_parts(with.pointer, with.len)) };
+        let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        compare_words(seen, wanted, &mut reports[report]);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: Range, to: Range) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        let (from, to) = (self.bytes(from)?, self.bytes(to)?);
+        // SAFETY: both ranges are inside blocks and all queued work is over; overlap is allowed.
+        unsafe { std::ptr::copy(from.pointer, to.pointer, from.len.min(to.len)) };
+        Ok(())
+    }
+
+    fn write(&mut self, range: Range, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.synchronize()?;
+        let to = self.bytes(range)?;
+        // SAFETY: the range is inside a block, all queued work is over, and the host's bytes are elsewhere.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.pointer, to.len.min(bytes.len())) };
+        Ok(())
+    }
+
+    fn read(&mut self, range: Range) -> Result<Vec<u8>, DeviceError> {
+        self.synchronize()?;
+        let from = self.bytes(range)?;
+        // SAFETY: the range is inside a block, and all queued work is over.
+        Ok(unsafe { std::slice::from_raw_parts(from.pointer, from.len) }.to_vec())
     }
 
     fn footprint(&mut self, range: Range) -> Result<(u64, u64), DeviceError> {

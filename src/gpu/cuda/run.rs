@@ -7,6 +7,7 @@ use cudarc::driver::{result, sys};
 use super::context::{Context, Kernel, failed};
 use super::library;
 use super::probe::{count, report_of};
+use crate::compute::{self, Element};
 use crate::device::{Device, DeviceDescription, DeviceError, Epoch, Mark, MemoryInfo, PoolCounters, Range, Turns};
 use crate::pattern::{POISON, WordReport};
 use crate::probe::{ProbeOutcome, ProbeReport};
@@ -15,6 +16,8 @@ use crate::probe::{ProbeOutcome, ProbeReport};
 const MAX_LAUNCH_BYTES: u64 = 256 << 20;
 /// The code of the driver for a lack of memory.
 const OUT_OF_MEMORY: sys::CUresult = sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+/// Kernels that compute are those of the CPU.
+const CPU_ONLY: DeviceError = DeviceError::Unsupported("compute mode runs on the CPU only: use --device cpu");
 /// A signal beyond those that were prepared.
 const NO_SIGNAL: DeviceError = DeviceError::Unsupported("a signal that was never made");
 /// Words of a report on the device: how many, first, last.
@@ -240,6 +243,28 @@ impl Device for CudaDevice {
         Self::slices(range, |address, bytes, from| {
             self.context.launch(Kernel::ConstantCheck, bytes.div_ceil(4), &mut [address, bytes, from / 4, u64::from(word), report])
         })
+    }
+
+    fn compute(&mut self, _kernel: &compute::Kernel, _operands: &[(Range, Element)]) -> Result<(), DeviceError> {
+        Err(CPU_ONLY)
+    }
+
+    fn compare(&mut self, _range: Range, _with: Range, _report: usize) -> Result<(), DeviceError> {
+        Err(CPU_ONLY)
+    }
+
+    fn copy(&mut self, _from: Range, _to: Range) -> Result<(), DeviceError> {
+        Err(CPU_ONLY)
+    }
+
+    fn write(&mut self, range: Range, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.upload(range.address, bytes)
+    }
+
+    fn read(&mut self, range: Range) -> Result<Vec<u8>, DeviceError> {
+        let mut bytes = vec![0; host_size(range.bytes)?];
+        self.download(range.address, &mut bytes)?;
+        Ok(bytes)
     }
 
     fn footprint(&mut self, range: Range) -> Result<(u64, u64), DeviceError> {

@@ -22,7 +22,14 @@ pub(super) fn program(file: &str, checked: &CheckedPlan, context: &GraphContext)
     let steps = context.schedule.order().iter().map(|&op| builder.step(op)).collect();
     let Builder { buffers, values, static_bytes, .. } = builder;
     let (arena_bytes, align) = (checked.plan().arena_bytes, checked.problem().align().bytes());
-    Program { file: file.to_owned(), buffers, values, steps, arena_bytes, static_bytes, align, scale: 1, order: None }
+    Program { file: file.to_owned(), buffers, values, steps, arena_bytes, static_bytes, align, scale: 1, compute: None, order: None }
+}
+
+/// The value of each tensor of a program, by tensor id: those of [`program`].
+pub(super) fn values(checked: &CheckedPlan, context: &GraphContext) -> Vec<Option<usize>> {
+    let mut builder = Builder::new(checked, context);
+    builder.add_values();
+    builder.value_of
 }
 
 /// The steps that each step reads from, and those that the plan makes it wait for.

@@ -7,6 +7,7 @@ mod from_graph;
 mod from_problem;
 mod plant;
 
+use crate::compute::{ComputeError, ComputeProgram, lower};
 use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::constraints::Feature;
 use arenascope_planner::prepare::GraphContext;
@@ -94,7 +95,7 @@ pub struct StepOrder {
 }
 
 /// A plan as a device executes it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// The file that was planned.
     pub file: String,
@@ -112,6 +113,8 @@ pub struct Program {
     pub align: u64,
     /// By how much sizes and offsets were multiplied.
     pub scale: u64,
+    /// What the ops compute; `None` if it was not worked out.
+    pub compute: Option<ComputeProgram>,
     /// What must come before what, for runs on several streams; `None` if it was not worked out.
     pub order: Option<StepOrder>,
 }
@@ -179,6 +182,16 @@ impl Program {
     pub fn with_order(mut self, checked: &CheckedPlan, context: &GraphContext) -> Self {
         self.order = Some(from_graph::step_order(checked, context));
         self
+    }
+
+    /// The same program with the kernels of its ops.
+    ///
+    /// # Errors
+    /// The first op that cannot be computed.
+    pub fn with_arithmetic(mut self, checked: &CheckedPlan, context: &GraphContext) -> Result<Self, ComputeError> {
+        let value_of = from_graph::values(checked, context);
+        self.compute = Some(lower(&self, context, &value_of)?);
+        Ok(self)
     }
 
     /// The same program with all sizes and offsets times `scale`: a valid plan stays valid.
@@ -277,6 +290,7 @@ impl Program {
         self.buffers.iter().all(|buffer| buffer.first_step <= buffer.last_step && buffer.last_step < n_steps.max(1))
             && self.values.iter().all(|value| value.buffer < self.buffers.len() && value.written_at.is_none_or(|step| step < n_steps))
             && self.steps.iter().all(reads_in_range)
+            && self.compute.as_ref().is_none_or(|compute| compute.is_consistent(self.values.len(), n_steps))
             && self.order.as_ref().is_none_or(|order| order.is_consistent(n_steps))
             && n_steps > 0
     }

@@ -2,6 +2,7 @@
 
 mod child;
 mod clobbered_reads;
+mod compute;
 mod curves;
 mod faults;
 mod kernels;

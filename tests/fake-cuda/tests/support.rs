@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arenascope_formats::{ReadOptions, read};
+use arenascope_gpu::compute::ComputeError;
 use arenascope_gpu::cpu::CpuDevice;
 use arenascope_gpu::cuda::CudaDevice;
 use arenascope_gpu::device::Device;
@@ -108,6 +109,19 @@ pub(crate) fn prepared_program(workload: Workload, settings: PrepareSettings) ->
     let prepared = prepare(&Arc::new(workload), settings).expect("samples can be planned");
     let (checked, context) = (checked(&prepared), prepared.context.as_deref()?);
     Program::new(&prepared.workload.file, &checked, Some(context)).ok().map(|program| program.with_order(&checked, context))
+}
+
+/// A sample of the repository that can be computed, with some of its dimensions.
+pub(crate) fn computable(name: &str, dims: &[(&str, u64)]) -> Result<Program, ComputeError> {
+    computable_file(&samples().join(name), dims)
+}
+
+pub(crate) fn computable_file(path: &Path, dims: &[(&str, u64)]) -> Result<Program, ComputeError> {
+    let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let workload = read(path, &ReadOptions { dims, ..ReadOptions::default() }, &Control::unattended()).expect("samples can be read");
+    let prepared = prepare(&Arc::new(workload), PrepareSettings::default()).expect("samples can be planned");
+    let (checked, context) = (checked(&prepared), prepared.context.as_deref().expect("a graph"));
+    Program::new(&prepared.workload.file, &checked, Some(context)).expect("something to run").with_arithmetic(&checked, context)
 }
 
 fn samples() -> PathBuf {
