@@ -46,7 +46,8 @@ fn heading(record: &RunRecord) -> String {
     let scale = if record.scale > 1 { format!(", all sizes × {}", grouped(record.scale)) } else { String::new() };
     let (arena, statics) = (binary_bytes(record.arena_bytes), binary_bytes(record.static_bytes));
     let own = record.device.as_ref().map_or_else(String::new, |_| {
-        format!("; before any regime the run itself took {} (context, tables, static memory)", binary_bytes(record.own_bytes))
+        let empty = record.empty.map_or_else(String::new, |empty| format!("; {} in use with an empty context", binary_bytes(empty.used_bytes)));
+        format!("{empty}; before any regime the run itself took {} more (tables, static memory)", binary_bytes(record.own_bytes))
     });
     format!("{} on {device}: {verdict}\narena {arena}, static memory {statics}{scale}{own}\n", record.file)
 }
@@ -70,7 +71,7 @@ fn ran(record: &RunRecord) -> impl Iterator<Item = &RegimeReport> {
 }
 
 fn memory_table(record: &RunRecord) -> String {
-    let head = ["regime", "predicted", "counted", "measured", "difference", "unused", "why measured differs"];
+    let head = ["regime", "predicted", "counted", "measured", "difference", "unexplained", "unused", "why measured differs"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(ran(record).map(|report| {
         vec![
@@ -79,11 +80,12 @@ fn memory_table(record: &RunRecord) -> String {
             binary_bytes(report.counted_peak_bytes),
             binary_bytes(report.measured_peak_bytes),
             signed(report.difference.total),
+            signed(report.difference.unexplained),
             percent(report.fragmentation),
             report.difference.why.clone(),
         ]
     }));
-    table(2, &[Set::Left, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right, Set::Left], &rows)
+    table(2, &[Set::Left, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right, Set::Left], &rows)
 }
 
 fn time_table(record: &RunRecord) -> String {

@@ -69,7 +69,12 @@ pub(crate) fn run_request(args: RunArgs) -> Result<RunRequest, UsageError> {
         ..RunOptions::default()
     };
     if options.mode == Mode::Compute {
-        let unused = [("--streams", args.streams != 1), ("--regimes", args.regimes.is_some()), ("--scale", args.scale != "1"), ("--footprint", args.footprint)];
+        let unused = [
+            ("--streams", args.streams != 1),
+            ("--regimes", args.regimes.is_some()),
+            ("--scale", args.scale != "1"),
+            ("--footprint", args.footprint),
+        ];
         if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
             return Err(UsageError(format!("{option}: not with --mode compute, which runs the arena once as it is")));
         }

@@ -245,6 +245,15 @@ pub struct RegimeReport {
     pub streams: Option<StreamReport>,
 }
 
+/// The first elements of a graph output.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OutputSample {
+    /// The tensor.
+    pub tensor: String,
+    /// Its first elements; one that is no finite number is `None`.
+    pub values: Vec<Option<f64>>,
+}
+
 /// How a run went that computed.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ComputeReport {
@@ -262,6 +271,9 @@ pub struct ComputeReport {
     pub worst_tensor: String,
     /// The largest error that is allowed.
     pub tolerance: f64,
+    /// The first elements of the graph's outputs.
+    #[serde(default)]
+    pub outputs: Vec<OutputSample>,
     /// The timed iterations in the arena, host clock.
     pub latency: Option<Latency>,
 }
@@ -274,6 +286,8 @@ pub enum Event {
     Device {
         /// What it is.
         device: DeviceDescription,
+        /// Its memory with a context and nothing else of ours.
+        empty: MemoryInfo,
         /// Its memory before the first regime, after everything that all regimes need.
         baseline: MemoryInfo,
         /// What the process itself took to get there: context, kernels, reports, static memory; bytes.

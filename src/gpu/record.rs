@@ -54,6 +54,9 @@ pub struct RunRecord {
     pub options: RunOptions,
     /// The device; `None` if there was none.
     pub device: Option<DeviceDescription>,
+    /// Memory with a context and nothing else of ours: what the others hold, and the context itself.
+    #[serde(default)]
+    pub empty: Option<MemoryInfo>,
     /// Memory before the first regime.
     pub baseline: Option<MemoryInfo>,
     /// What the process took before that, bytes: context, kernels, reports, static memory.
@@ -109,6 +112,7 @@ impl RunRecord {
             scale: program.scale,
             options: options.clone(),
             device: None,
+            empty: None,
             baseline: None,
             own_bytes: 0,
             noise_bytes: 0,
@@ -125,7 +129,8 @@ impl RunRecord {
     /// Takes in what the child said; `true` if it was its last word.
     pub fn add(&mut self, event: &Event) -> bool {
         match event {
-            Event::Device { device, baseline, own_bytes, noise_bytes } => {
+            Event::Device { device, empty, baseline, own_bytes, noise_bytes } => {
+                self.empty = Some(*empty);
                 self.device = Some(device.clone());
                 (self.baseline, self.own_bytes, self.noise_bytes) = (Some(*baseline), *own_bytes, *noise_bytes);
             }

@@ -67,7 +67,9 @@ pub fn run(
 fn describe(error: &DeviceError) -> (String, String) {
     match error {
         DeviceError::Unusable { message, remedy } => (message.clone(), remedy.clone()),
-        DeviceError::OutOfMemory { .. } | DeviceError::DoesNotFit { .. } => (error.to_string(), "close other programs, or run with a smaller --scale".to_owned()),
+        DeviceError::OutOfMemory { .. } | DeviceError::DoesNotFit { .. } => {
+            (error.to_string(), "close other programs, or run with a smaller --scale".to_owned())
+        }
         other => (other.to_string(), "the run was stopped; `arenascope devices` says whether the device still answers".to_owned()),
     }
 }
@@ -160,7 +162,7 @@ impl Run<'_> {
         }
         self.noise_bytes = most - least;
         let own_bytes = baseline.used_bytes.saturating_sub(before.used_bytes);
-        send(&Event::Device { device: device.description().clone(), baseline, own_bytes, noise_bytes: self.noise_bytes });
+        send(&Event::Device { device: device.description().clone(), empty: before, baseline, own_bytes, noise_bytes: self.noise_bytes });
         Ok(())
     }
 

@@ -175,18 +175,28 @@ pub enum Fold {
 pub enum Function {
     Abs,
     Ceil,
-    Clip { low: f64, high: f64 },
+    Clip {
+        low: f64,
+        high: f64,
+    },
     Convert,
     Cos,
-    Elu { alpha: f64 },
+    Elu {
+        alpha: f64,
+    },
     Erf,
     Exp,
     Floor,
     Gelu,
     GeluByTanh,
-    HardSigmoid { alpha: f64, beta: f64 },
+    HardSigmoid {
+        alpha: f64,
+        beta: f64,
+    },
     HardSwish,
-    LeakyRelu { alpha: f64 },
+    LeakyRelu {
+        alpha: f64,
+    },
     Log,
     Neg,
     Not,

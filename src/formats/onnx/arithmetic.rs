@@ -72,7 +72,9 @@ fn formula(call: &Call<'_>, output: &Fact) -> Option<(Formula, Operands)> {
         "ReduceProd" => reduce(call, Fold::Product),
         "ReduceSumSquare" => reduce(call, Fold::SumOfSquares),
         "Softmax" | "LogSoftmax" => softmax(call),
-        "LayerNormalization" | "RMSNormalization" | "SimplifiedLayerNormalization" | "InstanceNormalization" | "GroupNormalization" => normalise(call),
+        "LayerNormalization" | "RMSNormalization" | "SimplifiedLayerNormalization" | "InstanceNormalization" | "GroupNormalization" => {
+            normalise(call)
+        }
         "BatchNormalization" => {
             let is_inference = call.n_outputs() == 1 && call.int_or("training_mode", 0) == 0;
             let epsilon = call.float("epsilon").unwrap_or(1e-5);

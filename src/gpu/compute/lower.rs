@@ -101,7 +101,9 @@ fn check_alignment(program: &Program, tensors: &[ComputeTensor]) -> Result<(), C
         let buffer = &program.buffers[value.buffer];
         if !(buffer.offset + value.shift).is_multiple_of(tensor.element.bytes()) {
             let (name, bytes) = (&value.name, tensor.element.bytes());
-            return Err(ComputeError::Plan(format!("`{name}` does not begin at a multiple of its element's {bytes} bytes: plan with --align 8 or more")));
+            return Err(ComputeError::Plan(format!(
+                "`{name}` does not begin at a multiple of its element's {bytes} bytes: plan with --align 8 or more"
+            )));
         }
         if tensor.bytes() > buffer.size_bytes {
             let (name, bytes) = (&value.name, tensor.bytes());
@@ -242,7 +244,11 @@ impl Lowering<'_> {
                         if from.n_elements() != to.n_elements() {
                             return Err("input and output of different sizes".to_owned());
                         }
-                        (from.shape.clone(), Strides { offset: from.offset, by_axis: from.strides.clone() }, Strides { offset: 0, by_axis: row_by_row(&from.shape) })
+                        (
+                            from.shape.clone(),
+                            Strides { offset: from.offset, by_axis: from.strides.clone() },
+                            Strides { offset: 0, by_axis: row_by_row(&from.shape) },
+                        )
                     }
                     Moves::Repeat(times) | Moves::Tile(times) => repeated(matches!(moves, Moves::Tile(_)), times, from, to)?,
                     other => (to.shape.clone(), moved(other, from, &to.shape)?, Strides { offset: 0, by_axis: to.strides.clone() }),
@@ -437,7 +443,11 @@ impl Lowering<'_> {
         let (length, outer) = one.shape.split_last().ok_or("a scalar")?;
         let (rows, length) = (outer.iter().product::<u64>(), *length);
         if *formula == Formula::LogSoftmaxGradient {
-            return if two.element == Element::F32 && two.shape == one.shape { Ok(Body::LogSoftmaxGradient { rows, length }) } else { Err("two shapes".to_owned()) };
+            return if two.element == Element::F32 && two.shape == one.shape {
+                Ok(Body::LogSoftmaxGradient { rows, length })
+            } else {
+                Err("two shapes".to_owned())
+            };
         }
         if two.element != Element::I64 || two.n_elements() != rows || length == 0 {
             return Err("not one class per row".to_owned());
@@ -660,7 +670,10 @@ fn collapsed_all(shape: &[u64], mut strides: Vec<Strides>) -> (Vec<u64>, Vec<Str
     let mut axes: Vec<Vec<i64>> = vec![Vec::new(); strides.len()];
     for (axis, &length) in shape.iter().enumerate().filter(|&(_, &length)| length != 1) {
         let joins = !lengths.is_empty()
-            && strides.iter().zip(&axes).all(|(own, done)| done.last().is_some_and(|&outer| outer == own.by_axis[axis].saturating_mul(signed(length))));
+            && strides
+                .iter()
+                .zip(&axes)
+                .all(|(own, done)| done.last().is_some_and(|&outer| outer == own.by_axis[axis].saturating_mul(signed(length))));
         if joins {
             if let Some(last) = lengths.last_mut() {
                 *last *= length;

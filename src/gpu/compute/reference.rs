@@ -56,8 +56,7 @@ pub(crate) fn expected(kernel: &Kernel, inputs: &[Data], output: Element, nth: u
     match &kernel.body {
         Body::Map { function, parameters, shape, inputs: strides } => {
             let operands: Vec<f64> = inputs.iter().zip(strides).map(|(data, strides)| data.get(place(strides, shape, nth))).collect();
-            let is_whole = inputs.iter().all(|data| data.element != Element::F32);
-            plain(mapped(*function, *parameters, &operands, is_whole || output == Element::Bool))
+            plain(mapped(*function, *parameters, &operands, output))
         }
         Body::Copy { shape, from, to } => {
             let value = inputs[0].get(place(from, shape, nth));
@@ -111,7 +110,8 @@ pub(crate) fn expected(kernel: &Kernel, inputs: &[Data], output: Element, nth: u
         }
         &Body::LogSoftmaxGradient { length, .. } => {
             let row = nth / length * length;
-            let (sum, total) = (0..length).map(|column| inputs[0].get(at(row + column))).fold((0.0, 0.0), |(sum, total), g| (sum + g, total + g.abs()));
+            let (sum, total) =
+                (0..length).map(|column| inputs[0].get(at(row + column))).fold((0.0, 0.0), |(sum, total), g| (sum + g, total + g.abs()));
             let (gradient, share) = (inputs[0].get(index), inputs[1].get(index).exp());
             plain((gradient - share * sum, gradient.abs() + share * total))
         }
@@ -225,7 +225,7 @@ fn normalised(body: &Body, inputs: &[Data], nth: u64) -> (f64, f64) {
 }
 
 /// A function and the size that its rounding error goes by: 1 is added where it has a slope beside its value.
-fn mapped(function: MapFunction, [a, b]: [f64; 2], operands: &[f64], is_whole: bool) -> (f64, f64) {
+fn mapped(function: MapFunction, [a, b]: [f64; 2], operands: &[f64], output: Element) -> (f64, f64) {
     let x = operands.first().copied().unwrap_or(0.0);
     let y = operands.get(1).copied().unwrap_or(0.0);
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
@@ -234,13 +234,11 @@ fn mapped(function: MapFunction, [a, b]: [f64; 2], operands: &[f64], is_whole: b
         MapFunction::Abs => x.abs(),
         MapFunction::Ceil => x.ceil(),
         MapFunction::Clip => x.max(a).min(b),
-        MapFunction::Convert => {
-            if is_whole && x.fract() != 0.0 {
-                x.trunc()
-            } else {
-                x
-            }
-        }
+        MapFunction::Convert => match output {
+            Element::F32 => x,
+            Element::I64 | Element::I32 => x.trunc(),
+            Element::Bool => truth(x != 0.0),
+        },
         MapFunction::Cos => x.cos(),
         MapFunction::Elu if x < 0.0 => a * (x.exp() - 1.0),
         MapFunction::LeakyRelu if x < 0.0 => a * x,
@@ -266,7 +264,7 @@ fn mapped(function: MapFunction, [a, b]: [f64; 2], operands: &[f64], is_whole: b
         MapFunction::Tanh => x.tanh(),
         MapFunction::Add => x + y,
         MapFunction::And => truth(x != 0.0 && y != 0.0),
-        MapFunction::Div if is_whole => (x / y).trunc(),
+        MapFunction::Div if output != Element::F32 => (x / y).trunc(),
         MapFunction::Div => x / y,
         MapFunction::Equal => truth(x == y),
         MapFunction::Greater => truth(x > y),

@@ -16,7 +16,7 @@ use crate::findings::{Finding, findings};
 use crate::latency::Latency;
 use crate::placement::Placement;
 use crate::program::{Home, Program};
-use crate::protocol::{ComputeReport, Event, Outcome, RunOptions};
+use crate::protocol::{ComputeReport, Event, Outcome, OutputSample, RunOptions};
 use crate::regimes::Regime;
 
 /// Results of a kernel that are compared with the reference; smaller tensors are compared whole.
@@ -29,6 +29,8 @@ const ALIGN: u64 = 256;
 const MAX_UPLOAD_BYTES: u64 = 8 << 20;
 /// Findings reported; all are counted.
 const MAX_FINDINGS: usize = 100;
+/// Elements of an output that are reported.
+const MAX_SHOWN: u64 = 8;
 /// Timed iterations before those that count.
 const WARM_UP: u32 = 1;
 
@@ -74,7 +76,11 @@ impl Computation<'_> {
         let needed = self.program.static_bytes + apart_bytes + self.program.arena_bytes;
         let limit = self.options.budget_bytes.unwrap_or(u64::MAX).min(device.memory()?.free_bytes / 10 * 9);
         if needed > limit {
-            let message = format!("compute mode needs {} (every tensor once more beside the arena), {} may be taken", binary_bytes(needed), binary_bytes(limit));
+            let message = format!(
+                "compute mode needs {} (every tensor once more beside the arena), {} may be taken",
+                binary_bytes(needed),
+                binary_bytes(limit)
+            );
             return Err(Stop::Device(DeviceError::DoesNotFit { message }));
         }
         let statics = if self.program.static_bytes > 0 { Some(device.allocate(self.program.static_bytes)?) } else { None };
@@ -147,6 +153,7 @@ impl Computation<'_> {
         for finding in roots.into_iter().take(MAX_FINDINGS) {
             send(&Event::Finding(finding));
         }
+        report.outputs = self.outputs(device, memory)?;
         report.latency = self.time(device, memory, send)?;
         let is_right = report.worst_error <= TOLERANCE;
         let message = format!(
@@ -231,7 +238,13 @@ impl Computation<'_> {
     }
 
     /// Every kernel for itself, on the operands that it had beside the arena.
-    fn compare_with_reference(&self, device: &mut dyn Device, memory: &Memory, report: &mut ComputeReport, send: &mut dyn FnMut(&Event)) -> Result<(), Stop> {
+    fn compare_with_reference(
+        &self,
+        device: &mut dyn Device,
+        memory: &Memory,
+        report: &mut ComputeReport,
+        send: &mut dyn FnMut(&Event),
+    ) -> Result<(), Stop> {
         let mut told = Instant::now();
         for kernel in self.compute.steps.iter().flatten() {
             self.keep_going()?;
@@ -249,7 +262,8 @@ impl Computation<'_> {
             let n_samples = n.min(SAMPLES);
             for sample in 0..n_samples {
                 // Spread over the tensor, the first and the last element among them.
-                let nth = if n_samples > 1 { u64::try_from(u128::from(sample) * u128::from(n - 1) / u128::from(n_samples - 1)).unwrap_or(0) } else { 0 };
+                let nth =
+                    if n_samples > 1 { u64::try_from(u128::from(sample) * u128::from(n - 1) / u128::from(n_samples - 1)).unwrap_or(0) } else { 0 };
                 let wanted = expected(kernel, &inputs, output.element, nth);
                 let error = error_of(output.get(wanted.index), wanted.value, wanted.magnitude);
                 if error > report.worst_error || report.worst_tensor.is_empty() {
@@ -260,6 +274,20 @@ impl Computation<'_> {
             report.n_samples += n_samples;
         }
         Ok(())
+    }
+
+    /// What the graph gives, as it is in the arena run.
+    fn outputs(&self, device: &mut dyn Device, memory: &Memory) -> Result<Vec<OutputSample>, Stop> {
+        let mut outputs = Vec::new();
+        for value in (0..self.program.values.len()).filter(|&value| self.program.values[value].is_output) {
+            let tensor = &self.compute.tensors[value];
+            let n_elements = tensor.n_elements.min(MAX_SHOWN);
+            let range = Range { bytes: n_elements * tensor.element.bytes(), ..self.placed(memory, value)? };
+            let data = Data { element: tensor.element, bytes: device.read(range)? };
+            let values = (0..usize::try_from(n_elements).unwrap_or(0)).map(|index| Some(data.get(index)).filter(|value| value.is_finite()));
+            outputs.push(OutputSample { tensor: self.program.values[value].name.clone(), values: values.collect() });
+        }
+        Ok(outputs)
     }
 
     fn time(&self, device: &mut dyn Device, memory: &Memory, send: &mut dyn FnMut(&Event)) -> Result<Option<Latency>, Stop> {
@@ -326,6 +354,3 @@ fn error_of(seen: f64, wanted: f64, magnitude: f64) -> f64 {
     let error = (seen - wanted).abs() / magnitude.max(f64::from(f32::MIN_POSITIVE));
     if error.is_nan() { f64::INFINITY } else { error }
 }
-
-
-
