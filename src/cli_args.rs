@@ -270,7 +270,7 @@ pub(crate) struct RunArgs {
     /// Multiply all sizes and offsets; `auto` makes the arena at least 256 MiB.
     #[arg(long, value_name = "K", default_value = "1")]
     pub(crate) scale: String,
-    /// What is done with the tensors: `integrity` writes and checks patterns, `compute` runs the ops (on the CPU).
+    /// What is done with the tensors: `integrity` writes and checks patterns, `compute` runs the ops.
     #[arg(long, value_name = "MODE", default_value = "integrity")]
     pub(crate) mode: String,
     /// Spread the ops over so many streams, 1 to 8.

@@ -81,7 +81,6 @@ fn program(request: &RunRequest) -> anyhow::Result<Program> {
 fn device(request: &RunRequest, command: &ChildCommand) -> DeviceChoice {
     match request.device {
         DeviceWish::This(device) => device,
-        DeviceWish::Auto if request.options.mode == Mode::Compute => DeviceChoice::Cpu,
         DeviceWish::Auto => {
             let report = probe_in_child(command, request.options.gpu_lib.as_deref().map(std::path::Path::new));
             report.devices.first().map_or(DeviceChoice::Cpu, |device| DeviceChoice::Gpu(device.index))

@@ -131,9 +131,6 @@ impl Run<'_> {
     }
 
     fn compute(&mut self, device: &mut dyn Device, before: MemoryInfo, send: &mut Send<'_>) -> Result<Outcome, Stop> {
-        if device.description().kind != DeviceKind::Cpu {
-            return Err(DeviceError::Unsupported("compute mode runs on the CPU only: use --device cpu").into());
-        }
         let compute = self.program.compute.as_ref().ok_or(DeviceError::Unsupported("nothing says what the ops compute"))?;
         self.take_baseline(device, before, send)?;
         let (program, options, is_cancelled) = (self.program, self.options, self.execution.is_cancelled);

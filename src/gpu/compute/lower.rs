@@ -364,7 +364,7 @@ impl Lowering<'_> {
         let (a, b) = (matrix(first, false, transpose_a)?, matrix(second, true, transpose_b)?);
         let (rows, depth) = (a.shape[a.shape.len() - 2], a.shape[a.shape.len() - 1]);
         let columns = b.shape[b.shape.len() - 1];
-        if b.shape[b.shape.len() - 2] != depth || to.n_elements() % (rows * columns).max(1) != 0 {
+        if b.shape[b.shape.len() - 2] != depth || !to.n_elements().is_multiple_of((rows * columns).max(1)) {
             return Err("matrices that do not multiply".to_owned());
         }
         let (outer_a, outer_b) = (&a.shape[..a.shape.len() - 2], &b.shape[..b.shape.len() - 2]);
@@ -391,7 +391,7 @@ impl Lowering<'_> {
             self.float(bias)?;
         }
         let (filters, channels) = (weights.shape[0], weights.shape[1]);
-        if groups == 0 || filters % groups != 0 || x.shape.get(1) != Some(&(channels * groups)) {
+        if groups == 0 || !filters.is_multiple_of(groups) || x.shape.get(1) != Some(&(channels * groups)) {
             return Err("groups that do not divide its channels".to_owned());
         }
         let sliding = sliding(x.shape.get(2..), to.shape.get(2..), &weights.shape[2..], window)?;
@@ -420,7 +420,7 @@ impl Lowering<'_> {
         match *formula {
             Formula::Normalise { length, is_centred, epsilon, run } => {
                 let (&[elements, n_scales] | &[elements, n_scales, _]) = sizes.as_slice() else { return Err("not two or three inputs".to_owned()) };
-                if length == 0 || run == 0 || n_scales == 0 || elements % length != 0 || sizes.get(2).is_some_and(|&n| n != n_scales) {
+                if length == 0 || run == 0 || n_scales == 0 || !elements.is_multiple_of(length) || sizes.get(2).is_some_and(|&n| n != n_scales) {
                     return Err("groups that do not divide its elements".to_owned());
                 }
                 Ok(Body::Normalise { rows: elements / length, length, run, n_scales, is_centred, epsilon })
@@ -646,9 +646,9 @@ fn repeated(is_tile: bool, times: &[u64], from: &Layout, to: &Layout) -> Result<
         return Err("repetitions that do not fit its shape".to_owned());
     }
     let (mut shape, mut source, mut target) = (Vec::new(), Vec::new(), Vec::new());
-    for axis in 0..times.len() {
-        let own = (from.shape[axis], from.strides[axis], to.strides[axis] * if is_tile { 1 } else { signed(times[axis]) });
-        let again = (times[axis], 0, to.strides[axis] * if is_tile { signed(from.shape[axis]) } else { 1 });
+    for (axis, &times) in times.iter().enumerate() {
+        let own = (from.shape[axis], from.strides[axis], to.strides[axis] * if is_tile { 1 } else { signed(times) });
+        let again = (times, 0, to.strides[axis] * if is_tile { signed(from.shape[axis]) } else { 1 });
         for (length, from_stride, to_stride) in if is_tile { [again, own] } else { [own, again] } {
             shape.push(length);
             source.push(from_stride);

@@ -147,7 +147,7 @@ pub enum Folding {
     SumOfSquares,
 }
 
-/// A function of one element of each operand, by the names of the planner's; the numbers are those of the kernels.
+/// A function of one element of each operand, by the names of the planner's; their order is that of the kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "functions of analysis and machine learning by their usual names")]

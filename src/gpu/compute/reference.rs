@@ -100,7 +100,8 @@ pub(crate) fn expected(kernel: &Kernel, inputs: &[Data], output: Element, nth: u
             exact(inputs[0].get(at((round * length + picked) * inner + nth % inner)))
         }
         &Body::NegativeLogLikelihood { rows, classes } => {
-            let values = (0..rows).map(|row| inputs[0].get(at(row * classes) + at(inputs[1].get(at(row)) as u64)));
+            let class = |row: u64| (0..classes).find(|&class| inputs[1].get(at(row)) == class as f64).unwrap_or(0);
+            let values = (0..rows).map(|row| inputs[0].get(at(row * classes + class(row))));
             let (sum, magnitude) = values.fold((0.0, 0.0), |(sum, magnitude), value| (sum - value, magnitude + value.abs()));
             plain((sum / rows as f64, magnitude / rows as f64))
         }
@@ -248,8 +249,8 @@ fn mapped(function: MapFunction, [a, b]: [f64; 2], operands: &[f64], output: Ele
         MapFunction::Floor => x.floor(),
         MapFunction::Gelu => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)),
         MapFunction::GeluByTanh => 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh()),
-        MapFunction::HardSigmoid => (a * x + b).max(0.0).min(1.0),
-        MapFunction::HardSwish => x * (x / 6.0 + 0.5).max(0.0).min(1.0),
+        MapFunction::HardSigmoid => (a * x + b).clamp(0.0, 1.0),
+        MapFunction::HardSwish => x * (x / 6.0 + 0.5).clamp(0.0, 1.0),
         MapFunction::Log => x.ln(),
         MapFunction::Neg => -x,
         MapFunction::Not => truth(x == 0.0),

@@ -14,7 +14,30 @@ const SIMULATED: &str = "Fake GPU";
 const LOG_BYTES: usize = 8 << 10;
 
 /// The kernels by name, in the order of [`Context::functions`].
-const KERNEL_NAMES: [&str; 6] = ["plan_fill", "plan_check", "plan_constant_fill", "plan_constant_check", "plan_footprint", "plan_next_epoch"];
+const KERNEL_NAMES: [&str; 22] = [
+    "plan_fill",
+    "plan_check",
+    "plan_constant_fill",
+    "plan_constant_check",
+    "plan_footprint",
+    "plan_next_epoch",
+    "plan_map",
+    "plan_copy",
+    "plan_repeat",
+    "plan_product",
+    "plan_convolution",
+    "plan_pool",
+    "plan_reduce",
+    "plan_softmax",
+    "plan_normalise",
+    "plan_normalise_given",
+    "plan_gather",
+    "plan_loss",
+    "plan_loss_gradient",
+    "plan_softmax_gradient",
+    "plan_compare",
+    "plan_move",
+];
 
 /// One of the kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +48,22 @@ pub(super) enum Kernel {
     ConstantCheck,
     Footprint,
     NextEpoch,
+    Map,
+    Copy,
+    Repeat,
+    Product,
+    Convolution,
+    Pool,
+    Reduce,
+    Softmax,
+    Normalise,
+    NormaliseGiven,
+    Gather,
+    Loss,
+    LossGradient,
+    SoftmaxGradient,
+    Compare,
+    Move,
 }
 
 /// An open device. Everything in it belongs to the thread that opened it.

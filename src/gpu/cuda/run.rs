@@ -1,10 +1,12 @@
 //! A CUDA device as a [`Device`]: work goes to the stream in use; everything else is ordered by the first stream.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use cudarc::driver::{result, sys};
 
 use super::context::{Context, Kernel, failed};
+use super::encode::encode;
 use super::library;
 use super::probe::{count, report_of};
 use crate::compute::{self, Element};
@@ -16,8 +18,6 @@ use crate::probe::{ProbeOutcome, ProbeReport};
 const MAX_LAUNCH_BYTES: u64 = 256 << 20;
 /// The code of the driver for a lack of memory.
 const OUT_OF_MEMORY: sys::CUresult = sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
-/// Kernels that compute are those of the CPU.
-const CPU_ONLY: DeviceError = DeviceError::Unsupported("compute mode runs on the CPU only: use --device cpu");
 /// A signal beyond those that were prepared.
 const NO_SIGNAL: DeviceError = DeviceError::Unsupported("a signal that was never made");
 /// Words of a report on the device: how many, first, last.
@@ -41,6 +41,8 @@ pub struct CudaDevice {
     /// Events by mark; `None` once they were read.
     events: Vec<Option<sys::CUevent>>,
     spare_events: Vec<sys::CUevent>,
+    /// Where the numbers of each kernel that computes are.
+    lists: BTreeMap<Vec<u64>, u64>,
     /// Points at which streams wait for each other, by signal; they keep no time.
     signals: Vec<sys::CUevent>,
 }
@@ -76,6 +78,7 @@ impl CudaDevice {
             events: Vec::new(),
             spare_events: Vec::new(),
             signals: Vec::new(),
+            lists: BTreeMap::new(),
         };
         device.prepare().map_err(|error| report_of(&error).into_error())?;
         Ok(device)
@@ -245,16 +248,36 @@ impl Device for CudaDevice {
         })
     }
 
-    fn compute(&mut self, _kernel: &compute::Kernel, _operands: &[(Range, Element)]) -> Result<(), DeviceError> {
-        Err(CPU_ONLY)
+    fn compute(&mut self, computation: &compute::Kernel, operands: &[(Range, Element)]) -> Result<(), DeviceError> {
+        let elements: Vec<Element> = operands.iter().map(|&(_, element)| element).collect();
+        let n_output = operands.first().map_or(0, |&(range, element)| range.bytes / element.bytes());
+        let encoded = encode(computation, &elements, n_output);
+        let list = match self.lists.get(&encoded.words) {
+            Some(&address) => address,
+            None => {
+                let address = self.allocate(encoded.words.len() as u64 * 8)?;
+                self.upload(address, &encoded.words)?;
+                self.lists.insert(encoded.words, address);
+                address
+            }
+        };
+        // A kernel takes as many addresses as it has operands, and those that are not there are never looked at.
+        let mut arguments = [list, 0, 0, 0, 0, 0, 0];
+        for (argument, (range, _)) in arguments[1..].iter_mut().zip(operands) {
+            *argument = range.address;
+        }
+        self.context.launch(encoded.kernel, encoded.threads, &mut arguments)
     }
 
-    fn compare(&mut self, _range: Range, _with: Range, _report: usize) -> Result<(), DeviceError> {
-        Err(CPU_ONLY)
+    fn compare(&mut self, range: Range, with: Range, report: usize) -> Result<(), DeviceError> {
+        let report = self.report_address(report);
+        Self::slices(range, |address, bytes, from| {
+            self.context.launch(Kernel::Compare, bytes.div_ceil(4), &mut [address, bytes, from / 4, with.address + from, report])
+        })
     }
 
-    fn copy(&mut self, _from: Range, _to: Range) -> Result<(), DeviceError> {
-        Err(CPU_ONLY)
+    fn copy(&mut self, from: Range, to: Range) -> Result<(), DeviceError> {
+        Self::slices(to, |address, bytes, at| self.context.launch(Kernel::Move, bytes.div_ceil(4), &mut [address, bytes, from.address + at]))
     }
 
     fn write(&mut self, range: Range, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -413,7 +436,8 @@ impl Drop for CudaDevice {
             // SAFETY: every event is in exactly one of the three lists and was made here.
             let _ = unsafe { result::event::destroy(event) };
         }
-        for address in [self.epochs, self.counters, self.reports].into_iter().filter(|&address| address != 0) {
+        let lists = std::mem::take(&mut self.lists).into_values();
+        for address in [self.epochs, self.counters, self.reports].into_iter().chain(lists).filter(|&address| address != 0) {
             let _ = self.release(address);
         }
         if let Some(pool) = self.pool.take() {

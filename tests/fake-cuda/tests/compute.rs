@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arenascope_gpu::program::{Plant, Program};
+use arenascope_gpu::program::{Plant, Planted, Program};
 use arenascope_gpu::protocol::{Mode, Outcome, RunOptions};
 use arenascope_gpu::record::RunRecord;
 use arenascope_gpu::regimes::Regime;
@@ -50,9 +50,12 @@ fn a_training_step_gives_the_same_bits_in_the_arena() {
 fn operators_have_the_values_of_another_runtime() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/compute/cases.onnx");
     let program = computable_file(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let record = computed(&program);
+    assert_operators(&computed(&program));
+}
+
+fn assert_operators(record: &RunRecord) {
     assert_eq!((record.outcome, record.n_findings), (Outcome::Clean, 0), "{:?} {:?}", record.findings.first(), record.error);
-    let outputs = &record.compute.expect("it computed").outputs;
+    let outputs = &record.compute.as_ref().expect("it computed").outputs;
     assert_eq!(outputs.len(), 92);
     let wrong: Vec<_> = outputs.iter().filter(|output| !output.values[0].is_some_and(|distance| distance < 5e-5)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
@@ -81,14 +84,17 @@ fn a_planted_bug_is_a_difference_in_bits_with_the_tensor_named() {
     assert_eq!(computed(&program).outcome, Outcome::Clean);
     for kind in Plant::ALL {
         let planted = program.planted(kind).unwrap_or_else(|error| panic!("{error}"));
-        let record = computed(&planted.program);
-        assert_eq!(record.outcome, Outcome::Clobbered, "{}: {:?}", kind.name(), record.error);
-        let finding = record.findings.iter().find(|finding| finding.tensor == planted.tensor && finding.reader == planted.reader);
-        let finding = finding.unwrap_or_else(|| panic!("{}: `{}` is not among {:?}", kind.name(), planted.tensor, record.findings));
-        assert!(finding.words_wrong > 0 && finding.message.contains(&planted.tensor), "{finding:?}");
-        if let Some(culprit) = &planted.culprit {
-            assert!(finding.culprits.iter().any(|other| other.tensor == *culprit), "{}: {}", kind.name(), finding.message);
-        }
+        assert_named(&computed(&planted.program), &planted);
+    }
+}
+
+fn assert_named(record: &RunRecord, planted: &Planted) {
+    assert_eq!(record.outcome, Outcome::Clobbered, "{planted:?}: {:?}", record.error);
+    let finding = record.findings.iter().find(|finding| finding.tensor == planted.tensor && finding.reader == planted.reader);
+    let finding = finding.unwrap_or_else(|| panic!("`{}` is not among {:?}", planted.tensor, record.findings));
+    assert!(finding.words_wrong > 0 && finding.message.contains(&planted.tensor), "{finding:?}");
+    if let Some(culprit) = &planted.culprit {
+        assert!(finding.culprits.iter().any(|other| other.tensor == *culprit), "{}", finding.message);
     }
 }
 
@@ -110,12 +116,35 @@ fn an_op_that_cannot_be_computed_is_named_before_anything_runs() {
     assert!(error.starts_with("op `") && error.contains("cannot be computed") && error.contains("--mode integrity"), "{error}");
 }
 
+/// The shipped kernels, interpreted: every operator has the values of the file, and a bug shows as on the CPU.
 #[test]
-fn a_gpu_says_that_it_does_not_compute() {
+fn the_shipped_kernels_compute_the_same_operators() {
     let (_guard, mut fake) = fake_device();
-    let record = run_on(&mut fake, &small(), &RunOptions { mode: Mode::Compute, ..quick(&[Regime::Arena]) });
-    assert_eq!(record.outcome, Outcome::DeviceFailed);
-    assert!(record.error.is_some_and(|error| error.message.contains("on the CPU only") && error.message.contains("--device cpu")));
+    let options = RunOptions { mode: Mode::Compute, ..quick(&[Regime::Arena]) };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data/compute/cases.onnx");
+    let program = computable_file(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert_operators(&run_on(&mut fake, &program, &options));
+    for kind in Plant::ALL {
+        let planted = small().planted(kind).unwrap_or_else(|error| panic!("{error}"));
+        assert_named(&run_on(&mut fake, &planted.program, &options), &planted);
+    }
+    let record = run_on(&mut fake, &small(), &options);
+    assert_eq!((record.outcome, record.n_findings), (Outcome::Clean, 0), "{:?} {:?}", record.findings.first(), record.error);
+}
+
+#[test]
+fn the_shipped_kernels_compute_a_training_step() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-graphs/two_layer_perceptron_training.json"));
+    let text = text.expect("samples can be read").replace("1024", "12").replace("4096", "20").replace("256", "6");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("small_training.json");
+    std::fs::write(&path, text).expect("writable");
+    let program = computable_file(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let (_guard, mut fake) = fake_device();
+    for record in [run_on(&mut fake, &program, &RunOptions { mode: Mode::Compute, ..quick(&[Regime::Arena]) }), computed(&program)] {
+        assert_eq!((record.outcome, record.n_findings), (Outcome::Clean, 0), "{:?} {:?}", record.findings.first(), record.error);
+        assert!(record.compute.is_some_and(|report| report.worst_error < report.tolerance && report.n_samples > 500));
+    }
 }
 
 #[test]

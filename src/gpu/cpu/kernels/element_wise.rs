@@ -103,7 +103,7 @@ fn unary((function, [a, b]): (MapFunction, [f64; 2]), shape: &[u64], strides: &S
     // The frequent ones have loops of their own, which become vector code.
     match function {
         MapFunction::Relu => with!(|x: f32| if x > 0.0 { x } else { 0.0 }),
-        MapFunction::Clip => with!(|x: f32| x.clamp(a, b)),
+        MapFunction::Clip => with!(|x: f32| x.max(a).min(b)),
         MapFunction::Neg => with!(|x: f32| -x),
         MapFunction::Abs => with!(f32::abs),
         MapFunction::Sqrt => with!(f32::sqrt),
@@ -196,7 +196,7 @@ fn of_float(function: MapFunction, x: f32, a: f32, b: f32) -> f32 {
     match function {
         MapFunction::Abs => x.abs(),
         MapFunction::Ceil => x.ceil(),
-        MapFunction::Clip => x.clamp(a, b),
+        MapFunction::Clip => x.max(a).min(b),
         MapFunction::Cos => x.cos(),
         MapFunction::Elu => {
             if x < 0.0 {
