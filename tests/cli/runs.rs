@@ -238,7 +238,7 @@ fn a_model_is_computed_and_compared_bit_for_bit() {
     for text in ["clean", "compared bit for bit", "64-bit arithmetic", "numbers by chance"] {
         assert!(done.stdout.contains(text), "no `{text}` in {}", done.stdout);
     }
-    let broken = run(&["run", &sample("mobilenet_v2.onnx"), "--mode", "compute", "--iterations", "0", "--checks", "1", "--plant", "in-place"]);
+    let broken = run(&["run", &sample("mobilenet_v2.onnx"), "--mode", "compute", "--iterations", "0", "--checks", "1", "--plant", "overlap"]);
     assert!(broken.code == 3 && broken.stdout.contains("wrong words"), "{}{}", broken.stdout, broken.stderr);
     let refused = run(&["run", &small(), "--mode", "compute"]);
     assert!(refused.code == 1 && refused.stderr.contains("`make a` (matmul) cannot be computed"), "{}", refused.stderr);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arenascope_planner::units::binary_bytes;
 
 use super::reference::{Data, expected, n_results};
-use super::{ComputeProgram, Kernel, Source};
+use super::{ComputeProgram, Element, Kernel, Source};
 use crate::device::{Device, DeviceError, Range};
 use crate::execute::{Execution, Stop};
 use crate::findings::{Finding, findings};
@@ -31,8 +31,26 @@ const MAX_UPLOAD_BYTES: u64 = 8 << 20;
 const MAX_FINDINGS: usize = 100;
 /// Elements of an output that are reported.
 const MAX_SHOWN: u64 = 8;
+/// How long a run may be silent while it works.
+const PULSE: Duration = Duration::from_secs(1);
 /// Timed iterations before those that count.
 const WARM_UP: u32 = 1;
+
+/// Gives a sign of life now and then, so that nobody takes long work for a device that hangs.
+struct Pulse<'s> {
+    told: Instant,
+    iterations: u32,
+    send: &'s mut dyn FnMut(&Event),
+}
+
+impl Pulse<'_> {
+    fn beat(&mut self) {
+        if self.told.elapsed() > PULSE {
+            self.told = Instant::now();
+            (self.send)(&Event::Progress { regime: Regime::Arena, iterations: self.iterations });
+        }
+    }
+}
 
 /// The memory of a run.
 struct Memory {
@@ -128,7 +146,8 @@ impl Computation<'_> {
         device.prepare_streams(1, 0)?;
         device.prepare_reports(self.execution.n_reports())?;
         self.execution.poison(device, &memory.placement)?;
-        self.fill_sources(device, memory)?;
+        let mut pulse = Pulse { told: Instant::now(), iterations: 0, send };
+        self.fill_sources(device, memory, &mut pulse)?;
         let mut report = ComputeReport {
             n_kernels: self.compute.steps.iter().map(|kernels| kernels.len() as u64).sum(),
             n_reads: self.execution.checks.len() as u64,
@@ -136,11 +155,11 @@ impl Computation<'_> {
             ..ComputeReport::default()
         };
         for iteration in 0..self.options.checked_iterations {
-            self.iteration(device, memory, iteration == 0, true)?;
+            pulse.iterations = iteration;
+            self.iteration(device, memory, (iteration == 0, true), &mut pulse)?;
             device.synchronize()?;
-            send(&Event::Progress { regime: Regime::Arena, iterations: iteration + 1 });
             if iteration == 0 {
-                self.compare_with_reference(device, memory, &mut report, send)?;
+                self.compare_with_reference(device, memory, &mut report, &mut pulse)?;
             }
         }
         self.execution.check_canaries(device, &memory.placement)?;
@@ -151,16 +170,16 @@ impl Computation<'_> {
         *n_findings += roots.len() as u64;
         report.n_following = n_following;
         for finding in roots.into_iter().take(MAX_FINDINGS) {
-            send(&Event::Finding(finding));
+            (pulse.send)(&Event::Finding(finding));
         }
         report.outputs = self.outputs(device, memory)?;
-        report.latency = self.time(device, memory, send)?;
+        report.latency = self.time(device, memory, &mut pulse)?;
         let is_right = report.worst_error <= TOLERANCE;
         let message = format!(
             "`{}` differs from 64-bit arithmetic by {:.1e} of what it is made from, more than {TOLERANCE:.0e}",
             report.worst_tensor, report.worst_error
         );
-        send(&Event::Compute(Box::new(report)));
+        (pulse.send)(&Event::Compute(Box::new(report)));
         match (*n_findings, is_right) {
             (1.., _) => Ok(Outcome::Clobbered),
             (0, true) => Ok(Outcome::Clean),
@@ -169,13 +188,14 @@ impl Computation<'_> {
     }
 
     /// Weights and inputs: the file's own elements, or numbers by chance from a seed.
-    fn fill_sources(&self, device: &mut dyn Device, memory: &Memory) -> Result<(), Stop> {
+    fn fill_sources(&self, device: &mut dyn Device, memory: &Memory, pulse: &mut Pulse<'_>) -> Result<(), Stop> {
         for (value, tensor) in self.compute.tensors.iter().enumerate() {
             let Some(source) = &tensor.source else { continue };
             let range = self.apart(memory, value)?;
             let mut from = 0;
             while from < range.bytes {
                 self.keep_going()?;
+                pulse.beat();
                 let bytes = (range.bytes - from).min(MAX_UPLOAD_BYTES);
                 device.write(Range { address: range.address + from, bytes }, &made(source, tensor.element, from, bytes))?;
                 from += bytes;
@@ -185,13 +205,14 @@ impl Computation<'_> {
     }
 
     /// All steps once in the arena, and, `with_apart`, beside it as well.
-    fn iteration(&self, device: &mut dyn Device, memory: &Memory, with_apart: bool, is_checked: bool) -> Result<(), Stop> {
+    fn iteration(&self, device: &mut dyn Device, memory: &Memory, (with_apart, is_checked): (bool, bool), pulse: &mut Pulse<'_>) -> Result<(), Stop> {
         for value in (0..self.program.values.len()).filter(|&value| self.is_apart(value) && self.program.values[value].written_at.is_none()) {
             device.copy(self.apart(memory, value)?, self.placed(memory, value)?)?;
         }
         let mut report = 0;
         for (step, kernels) in self.compute.steps.iter().enumerate() {
             self.keep_going()?;
+            pulse.beat();
             let reads = &self.program.steps[step].reads;
             let n_consumed = reads.iter().filter(|read| read.is_consumed).count();
             let checks = report..report + reads.len();
@@ -243,15 +264,11 @@ impl Computation<'_> {
         device: &mut dyn Device,
         memory: &Memory,
         report: &mut ComputeReport,
-        send: &mut dyn FnMut(&Event),
+        pulse: &mut Pulse<'_>,
     ) -> Result<(), Stop> {
-        let mut told = Instant::now();
         for kernel in self.compute.steps.iter().flatten() {
             self.keep_going()?;
-            if told.elapsed() > Duration::from_secs(1) {
-                told = Instant::now();
-                send(&Event::Progress { regime: Regime::Arena, iterations: 1 });
-            }
+            pulse.beat();
             let mut read = |value: usize| -> Result<Data, Stop> {
                 let bytes = device.read(self.apart(memory, value)?)?;
                 Ok(Data { element: self.compute.tensors[value].element, bytes })
@@ -290,7 +307,7 @@ impl Computation<'_> {
         Ok(outputs)
     }
 
-    fn time(&self, device: &mut dyn Device, memory: &Memory, send: &mut dyn FnMut(&Event)) -> Result<Option<Latency>, Stop> {
+    fn time(&self, device: &mut dyn Device, memory: &Memory, pulse: &mut Pulse<'_>) -> Result<Option<Latency>, Stop> {
         if self.options.timed_iterations == 0 {
             return Ok(None);
         }
@@ -302,12 +319,12 @@ impl Computation<'_> {
                 break;
             }
             let start = Instant::now();
-            self.iteration(device, memory, false, false)?;
+            pulse.iterations = iterations;
+            self.iteration(device, memory, (false, false), pulse)?;
             device.synchronize()?;
             if iterations >= WARM_UP {
                 samples.push(start.elapsed().as_secs_f64() * 1e3);
             }
-            send(&Event::Progress { regime: Regime::Arena, iterations });
         }
         Ok(Latency::of(samples))
     }
@@ -318,32 +335,43 @@ impl Computation<'_> {
 }
 
 /// Bytes `from..from + bytes` of a source.
-fn made(source: &Source, element: super::Element, from: u64, bytes: u64) -> Vec<u8> {
+fn made(source: &Source, element: Element, from: u64, bytes: u64) -> Vec<u8> {
     let at = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-    match source {
-        Source::Bytes(all) => all.iter().copied().skip(at(from)).take(at(bytes)).collect(),
-        Source::Random { seed, low, high } => {
-            let size = element.bytes();
-            (from / size..(from + bytes) / size).flat_map(|index| random(*seed, index, (*low, *high), element)).collect()
+    let (seed, low, high) = match source {
+        Source::Bytes(all) => return all.iter().copied().skip(at(from)).take(at(bytes)).collect(),
+        &Source::Random { seed, low, high } => (seed, low, high),
+    };
+    let indices = from / element.bytes()..(from + bytes) / element.bytes();
+    let mut made = Vec::with_capacity(at(bytes));
+    for share in indices.map(|index| share(seed, index)) {
+        match element {
+            Element::F32 => made.extend_from_slice(&single(low + share * (high - low)).to_le_bytes()),
+            Element::I64 => made.extend_from_slice(&whole(low, high, share).to_le_bytes()),
+            Element::I32 => made.extend_from_slice(&i32::try_from(whole(low, high, share)).unwrap_or(0).to_le_bytes()),
+            Element::Bool => made.push(u8::from(whole(low, high, share) > 0)),
         }
     }
+    made
 }
 
-/// An element by chance, from its position.
-#[expect(clippy::cast_possible_truncation, reason = "a fraction becomes an element of the tensor's type")]
-fn random(seed: u64, index: u64, (low, high): (f64, f64), element: super::Element) -> Vec<u8> {
+/// A number from 0 up to 1, by chance, from the position of an element (splitmix64, S. Vigna, public domain).
+fn share(seed: u64, index: u64) -> f64 {
     let mut z = seed.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(index).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^= z >> 31;
-    let share = (z >> 11) as f64 / (1_u64 << 53) as f64;
-    let whole = (low + share * (high - low + 1.0)).floor();
-    match element {
-        super::Element::F32 => ((low + share * (high - low)) as f32).to_le_bytes().to_vec(),
-        super::Element::I64 => (whole as i64).to_le_bytes().to_vec(),
-        super::Element::I32 => (whole as i32).to_le_bytes().to_vec(),
-        super::Element::Bool => vec![u8::from(whole > 0.0)],
-    }
+    (z >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is the purpose")]
+fn single(value: f64) -> f32 {
+    value as f32
+}
+
+/// A whole number between two bounds, both among them.
+#[expect(clippy::cast_possible_truncation, reason = "the bounds are small")]
+fn whole(low: f64, high: f64, share: f64) -> i64 {
+    (low + share * (high - low + 1.0)).floor() as i64
 }
 
 fn error_of(seen: f64, wanted: f64, magnitude: f64) -> f64 {

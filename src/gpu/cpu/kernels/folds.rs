@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{at, place};
+use super::{at, place, single};
 use crate::compute::{Body, Folding, Strides};
 
 /// The places of all elements of some axes, in order.
@@ -30,7 +30,7 @@ pub(super) fn reduce(body: &Body, output: &[Cell<f32>], x: &[Cell<f32>]) {
                 Folding::Product => values.product(),
                 Folding::SumOfSquares => values.map(|value| value * value).sum(),
             };
-            output[row * n + index].set(result as f32);
+            output[row * n + index].set(single(result));
         }
     });
 }
@@ -44,7 +44,7 @@ pub(super) fn softmax(body: &Body, output: &[Cell<f32>], x: &[Cell<f32>]) {
         let most = (0..length).map(|index| x[cell(index)].get()).fold(f32::NEG_INFINITY, f32::max);
         if is_log {
             let sum: f64 = (0..length).map(|index| f64::from((x[cell(index)].get() - most).exp())).sum();
-            let log = sum.ln() as f32;
+            let log = single(sum.ln());
             for index in 0..length {
                 output[cell(index)].set(x[cell(index)].get() - most - log);
             }
@@ -56,7 +56,7 @@ pub(super) fn softmax(body: &Body, output: &[Cell<f32>], x: &[Cell<f32>]) {
             sum += f64::from(value);
             output[cell(index)].set(value);
         }
-        let factor = (1.0 / sum) as f32;
+        let factor = single(1.0 / sum);
         for index in 0..length {
             output[cell(index)].set(output[cell(index)].get() * factor);
         }
@@ -68,7 +68,7 @@ pub(super) fn log_softmax_gradient(rows: usize, length: usize, output: &[Cell<f3
     for row in (0..rows).map(|row| row * length..(row + 1) * length) {
         let sum: f64 = gradient[row.clone()].iter().map(|cell| f64::from(cell.get())).sum();
         for index in row {
-            output[index].set(gradient[index].get() - result[index].get().exp() * sum as f32);
+            output[index].set(gradient[index].get() - result[index].get().exp() * single(sum));
         }
     }
 }
@@ -82,8 +82,8 @@ pub(super) fn normalise(body: &Body, output: &[Cell<f32>], inputs: &[&[Cell<f32>
         let n = length as f64;
         let mean = if is_centred { row.iter().map(|cell| f64::from(cell.get())).sum::<f64>() / n } else { 0.0 };
         let variance = row.iter().map(|cell| (f64::from(cell.get()) - mean).powi(2)).sum::<f64>() / n;
-        let factor = (1.0 / (variance + epsilon).sqrt()) as f32;
-        let mean = mean as f32;
+        let factor = single(1.0 / (variance + epsilon).sqrt());
+        let mean = single(mean);
         for (index, cell) in row.iter().enumerate() {
             let at = (first + index) / run % n_scales;
             let bias = bias.map_or(0.0, |bias| bias[at].get());
@@ -97,7 +97,7 @@ pub(super) fn normalise_given(body: &Body, output: &[Cell<f32>], inputs: &[&[Cel
     let [x, scale, bias, mean, variance] = inputs[..] else { return };
     let (channels, inner) = (at(channels), at(inner));
     for (plane, channel) in (0..at(batch) * channels).map(|plane| (plane * inner..(plane + 1) * inner, plane % channels)) {
-        let factor = (f64::from(scale[channel].get()) / (f64::from(variance[channel].get()) + epsilon).sqrt()) as f32;
+        let factor = single(f64::from(scale[channel].get()) / (f64::from(variance[channel].get()) + epsilon).sqrt());
         let (mean, bias) = (mean[channel].get(), bias[channel].get());
         for (output, x) in output[plane.clone()].iter().zip(&x[plane]) {
             output.set((x.get() - mean) * factor + bias);

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{at, for_each_row, place};
+use super::{at, for_each_row, place, single};
 use crate::compute::{Body, Strides};
 
 /// Rows whose sums are kept at once: B is then read a quarter as often.
@@ -17,7 +17,7 @@ pub(super) fn product(body: &Body, output: &[Cell<f32>], inputs: &[&[Cell<f32>]]
     let outer = |strides: &Strides| Strides { offset: strides.offset, by_axis: strides.by_axis[..batch.len()].to_vec() };
     let (outer_a, outer_b, outer_c) = (outer(a), outer(b), c.as_ref().map_or(own, outer));
     let last = |strides: &Strides, back: usize| strides.by_axis[strides.by_axis.len() - back];
-    let scales = (*alpha as f32, *beta as f32);
+    let scales = (single(*alpha), single(*beta));
     // `for_each_row` leaves the last axis out, and there is none to leave out here.
     let shape: Vec<u64> = batch.iter().copied().chain([1]).collect();
     for_each_row(&shape, &[&outer_a, &outer_b, &outer_c], |index, offsets| {
@@ -34,10 +34,10 @@ pub(super) fn product(body: &Body, output: &[Cell<f32>], inputs: &[&[Cell<f32>]]
             for first_column in (0..columns).step_by(COLUMNS) {
                 let n_columns = COLUMNS.min(columns - first_column);
                 let sums = matrices.tile(first_row, n_rows, first_column, n_columns);
-                for row in 0..n_rows {
+                for (row, sums) in sums.iter().enumerate().take(n_rows) {
                     let from = (first_row + row) * columns + first_column;
                     for (column, cell) in output[from..from + n_columns].iter().enumerate() {
-                        cell.set(matrices.finished(sums[row][column], first_row + row, first_column + column));
+                        cell.set(matrices.finished(sums[column], first_row + row, first_column + column));
                     }
                 }
             }

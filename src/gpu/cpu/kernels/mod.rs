@@ -85,6 +85,12 @@ pub(super) fn at(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
+/// The nearest 32-bit float.
+#[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is the purpose")]
+pub(super) fn single(value: f64) -> f32 {
+    value as f32
+}
+
 const WRONG_TYPES: DeviceError = DeviceError::Unsupported("a kernel with operands of other types than its own");
 
 /// Runs a kernel; operand 0 is the output, then come the inputs.
@@ -116,7 +122,7 @@ pub(crate) unsafe fn execute(kernel: &Kernel, operands: &[Operand]) -> Result<()
             let log_p = inputs[0].floats().ok_or(WRONG_TYPES)?;
             let class = |row: usize| at(inputs[1].int(row).clamp(0, *classes as i64 - 1).unsigned_abs());
             let sum: f64 = (0..at(*rows)).map(|row| f64::from(log_p[row * at(*classes) + class(row)].get())).sum();
-            out()?[0].set((-sum / *rows as f64) as f32);
+            out()?[0].set(single(-sum / *rows as f64));
         }
         Body::NegativeLogLikelihoodGradient { rows, classes } => {
             let out = out()?;
