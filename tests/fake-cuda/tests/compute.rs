@@ -63,18 +63,7 @@ fn assert_operators(record: &RunRecord) {
 
 /// A small perceptron in which every kind of bug can be planted.
 fn small() -> Program {
-    let text = r#"{"format":"op-list-v1","tensors":[
-        {"name":"x","dtype":"float32","shape":[16,24],"kind":"input"},{"name":"w","dtype":"float32","shape":[24,24],"kind":"parameter"},
-        {"name":"a","dtype":"float32","shape":[16,24]},{"name":"b","dtype":"float32","shape":[16,24]},{"name":"c","dtype":"float32","shape":[16,24]},
-        {"name":"d","dtype":"float32","shape":[16,24]},{"name":"e","dtype":"float32","shape":[16,24]},{"name":"view","dtype":"float32","shape":[24,16]},
-        {"name":"y","dtype":"float32","shape":[24,24]}],
-        "ops":[{"name":"make a","op":"aten.mm","inputs":["x","w"],"outputs":["a"]},{"name":"make b","op":"aten.mm","inputs":["a","w"],"outputs":["b"]},
-        {"name":"make c","op":"aten.mm","inputs":["b","w"],"outputs":["c"]},{"name":"make d","op":"aten.relu","inputs":["c"],"outputs":["d"]},
-        {"name":"make e","op":"aten.add.Tensor","inputs":["d","a"],"outputs":["e"]},{"name":"look at e","op":"aten.t","inputs":["e"],"outputs":["view"]},
-        {"name":"make y","op":"aten.mm","inputs":["view","b"],"outputs":["y"]}],"outputs":["y"]}"#;
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("small.json");
-    std::fs::write(&path, text).expect("writable");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gpu/compute.json");
     computable_file(&path, &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
