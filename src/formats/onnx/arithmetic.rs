@@ -57,7 +57,7 @@ fn formula(call: &Call<'_>, output: &Fact) -> Option<(Formula, Operands)> {
             all(Formula::Product { transpose_a: flag("transA"), transpose_b: flag("transB"), alpha, beta })
         }
         "Conv" => {
-            let kernel = &call.shape(1).ok()?[2..];
+            let kernel = call.shape(1).ok()?.get(2..)?;
             all(Formula::Convolution { groups: u64::try_from(call.int_or("group", 1)).ok()?, window: window(call, kernel, output)? })
         }
         "MaxPool" | "AveragePool" => pool(call, output),
@@ -230,13 +230,14 @@ fn window(call: &Call<'_>, kernel: &[u64], output: &Fact) -> Option<Window> {
     let pads = match call.text("auto_pad") {
         Some("VALID") => vec![0; rank],
         Some(side @ ("SAME_UPPER" | "SAME_LOWER")) => {
-            let (input, output) = (&call.shape(0).ok()?[2..], &output.shape.as_deref()?[2..]);
+            let (input, output) = (call.shape(0).ok()?.get(2..)?, output.shape.as_deref()?.get(2..)?);
             let before = |axis: usize| {
-                let reach = (output[axis] - 1) * strides[axis] + (kernel[axis] - 1) * dilations[axis] + 1;
-                let missing = reach.saturating_sub(input[axis]);
-                if side == "SAME_UPPER" { missing / 2 } else { missing.div_ceil(2) }
+                let moved = output.get(axis)?.checked_sub(1)?.checked_mul(*strides.get(axis)?)?;
+                let extent = kernel.get(axis)?.checked_sub(1)?.checked_mul(*dilations.get(axis)?)?;
+                let missing = moved.checked_add(extent)?.checked_add(1)?.saturating_sub(*input.get(axis)?);
+                Some(if side == "SAME_UPPER" { missing / 2 } else { missing.div_ceil(2) })
             };
-            (0..rank).map(before).collect()
+            (0..rank).map(before).collect::<Option<_>>()?
         }
         _ => list("pads", 0)?.into_iter().take(rank).collect(),
     };
@@ -278,14 +279,14 @@ fn softmax(call: &Call<'_>) -> Option<(Formula, Operands)> {
 
 fn normalise(call: &Call<'_>) -> Option<(Formula, Operands)> {
     let shape = call.shape(0).ok()?;
-    let elements = |dims: &[u64]| dims.iter().product::<u64>();
+    let elements = |dims: &[u64]| if dims.contains(&0) { 0 } else { dims.iter().product::<u64>() };
     let epsilon = call.float("epsilon").unwrap_or(1e-5);
     let (length, run, is_centred) = match call.node.kind.as_str() {
-        "InstanceNormalization" => (elements(&shape[2..]), elements(&shape[2..]), true),
+        "InstanceNormalization" => (elements(shape.get(2..)?), elements(shape.get(2..)?), true),
         "GroupNormalization" => {
             // Before operator set 21 scale and bias are by group, and the reference itself was changed.
             let groups = u64::try_from(call.int("num_groups")?).ok().filter(|&groups| groups > 0 && call.opset >= 21)?;
-            (elements(&shape[1..]) / groups, elements(&shape[2..]), true)
+            (elements(shape.get(1..)?) / groups, elements(shape.get(2..)?), true)
         }
         kind => {
             let axis = call.axis("axis", -1, shape.len()).ok()?;

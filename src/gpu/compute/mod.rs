@@ -4,6 +4,7 @@
 //! arena with one in which every tensor has memory of its own, and both with arithmetic in 64-bit floats (`reference`).
 //! No kernel needs memory beside its operands, so that no workspace has to be planned for them.
 
+mod layout;
 mod lower;
 pub(crate) mod reference;
 pub(crate) mod run;

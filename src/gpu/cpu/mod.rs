@@ -350,4 +350,60 @@ mod tests {
     fn more_memory_than_there_is_is_refused_and_not_a_crash() {
         assert!(matches!(CpuDevice::new().allocate(u64::MAX / 2), Err(DeviceError::OutOfMemory { .. })));
     }
+
+    /// Two streams that hand one block to each other, on threads of their own.
+    #[test]
+    fn streams_side_by_side_keep_the_order_that_they_wait_for() {
+        let mut device = CpuDevice::new();
+        let address = device.allocate(1 << 16).expect("64 KiB");
+        let range = Range { address, bytes: 1 << 16 };
+        device.prepare_reports(1).expect("a report");
+        device.take_turns(Turns::Free).expect("nothing waits");
+        device.prepare_streams(2, 2).expect("two streams");
+        for round in 0..100 {
+            for stream in 0..2 {
+                device.use_stream(stream);
+                if (round, stream) != (0, 0) {
+                    device.wait_for(1 - stream).expect("a signal");
+                }
+                device.fill(range, 2 * round + u32::try_from(stream).expect("0 or 1"), Epoch::Fixed).expect("a fill");
+                device.check(range, 2 * round + u32::try_from(stream).expect("0 or 1"), Epoch::Fixed, 0).expect("a check");
+                device.signal(stream).expect("a signal");
+            }
+        }
+        assert_eq!(device.reports().expect("reports"), [WordReport::CLEAN]);
+    }
+
+    /// Without waits either write may come last, but never a part of each.
+    #[test]
+    fn writes_that_meet_exclude_each_other() {
+        let mut device = CpuDevice::new();
+        let address = device.allocate(1 << 18).expect("256 KiB");
+        let range = Range { address, bytes: 1 << 18 };
+        device.take_turns(Turns::Free).expect("nothing waits");
+        for _ in 0..20 {
+            device.prepare_reports(2).expect("reports");
+            device.prepare_streams(2, 0).expect("two streams");
+            for stream in 0..2 {
+                device.use_stream(stream);
+                device.fill(range, u32::try_from(stream).expect("0 or 1"), Epoch::Fixed).expect("a fill");
+            }
+            device.synchronize().expect("no deadlock");
+            device.check(range, 0, Epoch::Fixed, 0).expect("a check");
+            device.check(range, 1, Epoch::Fixed, 1).expect("a check");
+            let reports = device.reports().expect("reports");
+            assert!(reports.contains(&WordReport::CLEAN), "{reports:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_for_what_never_comes_is_an_error_and_no_hang() {
+        let mut device = CpuDevice::new();
+        device.take_turns(Turns::LastFirst).expect("nothing waits");
+        device.prepare_streams(2, 1).expect("two streams");
+        device.use_stream(0);
+        assert!(device.wait_for(7).is_err() && device.signal(7).is_err());
+        device.wait_for(0).expect("a signal that was never set holds nobody up");
+        assert_eq!(device.synchronize(), Ok(()));
+    }
 }
