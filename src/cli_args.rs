@@ -279,6 +279,15 @@ pub(crate) struct RunArgs {
     /// Multiply all sizes and offsets; `auto` makes the arena at least 256 MiB.
     #[arg(long, value_name = "K", default_value = "1")]
     pub(crate) scale: String,
+    /// What is done with the tensors: `integrity` writes and checks patterns, `compute` runs the ops.
+    #[arg(long, value_name = "MODE", default_value = "integrity")]
+    pub(crate) mode: String,
+    /// Spread the ops over so many streams, 1 to 8.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) streams: u32,
+    /// What makes a stream wait for another: the `graph` alone, or also the order that the `plan` adds to it.
+    #[arg(long, value_name = "RULE", default_value = "plan")]
+    pub(crate) waits: String,
     /// Look at the arena's own bytes after every step.
     #[arg(long)]
     pub(crate) footprint: bool,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use arenascope_gpu::device::{DeviceDescription, DeviceKind};
+use arenascope_gpu::latency::Latency;
 use arenascope_gpu::protocol::{Outcome, RegimeReport, RegimeStatus};
 use arenascope_gpu::record::RunRecord;
 
@@ -19,8 +20,10 @@ pub(crate) fn text_report(record: &RunRecord, saved: Option<&Path>) -> String {
         text.push_str(&memory_table(record));
         text.push('\n');
         text.push_str(&time_table(record));
+        text.push_str(&stream_lines(record));
         text.push_str(&notes(record));
     }
+    text.push_str(&computed(record));
     text.push_str(&findings(record));
     text.push_str(&footprint(record));
     if let Some(path) = saved {
@@ -43,13 +46,15 @@ fn heading(record: &RunRecord) -> String {
     let scale = if record.scale > 1 { format!(", all sizes × {}", grouped(record.scale)) } else { String::new() };
     let (arena, statics) = (binary_bytes(record.arena_bytes), binary_bytes(record.static_bytes));
     let own = record.device.as_ref().map_or_else(String::new, |_| {
-        format!("; before any regime the run itself took {} (context, tables, static memory)", binary_bytes(record.own_bytes))
+        let empty = record.empty.map_or_else(String::new, |empty| format!("; {} in use with an empty context", binary_bytes(empty.used_bytes)));
+        format!("{empty}; before any regime the run itself took {} more (tables, static memory)", binary_bytes(record.own_bytes))
     });
     format!("{} on {device}: {verdict}\narena {arena}, static memory {statics}{scale}{own}\n", record.file)
 }
 
 fn checks(record: &RunRecord) -> String {
-    let n = record.regimes.iter().map(|report| report.n_checks).max().unwrap_or(0);
+    let computed = record.compute.as_ref().map(|report| report.n_reads);
+    let n = record.regimes.iter().map(|report| report.n_checks).chain(computed).max().unwrap_or(0);
     counted(n, "read")
 }
 
@@ -66,7 +71,7 @@ fn ran(record: &RunRecord) -> impl Iterator<Item = &RegimeReport> {
 }
 
 fn memory_table(record: &RunRecord) -> String {
-    let head = ["regime", "predicted", "counted", "measured", "difference", "unused", "why measured differs"];
+    let head = ["regime", "predicted", "counted", "measured", "difference", "unexplained", "unused", "why measured differs"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(ran(record).map(|report| {
         vec![
@@ -75,11 +80,12 @@ fn memory_table(record: &RunRecord) -> String {
             binary_bytes(report.counted_peak_bytes),
             binary_bytes(report.measured_peak_bytes),
             signed(report.difference.total),
+            signed(report.difference.unexplained),
             percent(report.fragmentation),
             report.difference.why.clone(),
         ]
     }));
-    table(2, &[Set::Left, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right, Set::Left], &rows)
+    table(2, &[Set::Left, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right, Set::Right, Set::Left], &rows)
 }
 
 fn time_table(record: &RunRecord) -> String {
@@ -103,6 +109,50 @@ fn time_table(record: &RunRecord) -> String {
 fn signed(bytes: i64) -> String {
     let sign = if bytes < 0 { "−" } else { "+" };
     if bytes == 0 { "0 B".to_owned() } else { format!("{sign}{}", binary_bytes(bytes.unsigned_abs())) }
+}
+
+/// What computing gave.
+fn computed(record: &RunRecord) -> String {
+    let Some(report) = &record.compute else { return String::new() };
+    let mut text = format!(
+        "\n{} per iteration; {} compared bit for bit with a run in which every tensor has memory of its own\n",
+        counted(report.n_kernels, "kernel"),
+        counted(report.n_reads, "read")
+    );
+    text.push_str(&format!(
+        "{} compared with 64-bit arithmetic: at most {:.1e} of what makes a result, in `{}` (allowed {:.0e})\n",
+        counted(report.n_samples, "result"),
+        report.worst_error,
+        report.worst_tensor,
+        report.tolerance
+    ));
+    text.push_str("weights and inputs that the file does not hold are numbers by chance from fixed seeds\n");
+    if let Some(latency) = &report.latency {
+        let n = latency.samples_ms.len() as u64;
+        text.push_str(&format!("{}: median {}\n", counted(n, "timed iteration"), seconds(latency.p50_ms / 1e3)));
+    }
+    if report.n_following > 0 {
+        text.push_str(&format!("{} follow from the findings below\n", counted(report.n_following, "further wrong read")));
+    }
+    text
+}
+
+/// What several streams cost, by regime.
+fn stream_lines(record: &RunRecord) -> String {
+    let line = |report: &RegimeReport| {
+        let cost = report.streams.as_ref()?;
+        let time = |latency: &Option<Latency>| latency.as_ref().map(|latency| seconds(latency.p50_ms / 1e3));
+        let times = [("one stream", &cost.one_stream), ("waits of the graph alone", &cost.graph_only), ("with the plan's", &cost.with_plan)];
+        let times: String = times.into_iter().filter_map(|(what, latency)| Some(format!("; {what} {}", time(latency)?))).collect();
+        let (n, waits) = (cost.n_streams, counted(cost.graph_waits, "wait"));
+        Some(format!(
+            "  {}: {n} streams, {waits} of the graph and {} of the plan per iteration{times}\n",
+            report.regime.name(),
+            grouped(cost.plan_waits)
+        ))
+    };
+    let lines: String = ran(record).filter_map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nstreams (times are medians):\n{lines}") }
 }
 
 /// Regimes that were not run, or failed, with the reason.

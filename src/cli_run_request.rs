@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use arenascope_gpu::program::Plant;
-use arenascope_gpu::protocol::{DeviceChoice, RunOptions};
+use arenascope_gpu::protocol::{DeviceChoice, Mode, RunOptions, Waits};
 use arenascope_gpu::regimes::Regime;
 use arenascope_planner::units::parse_bytes;
 
@@ -62,13 +62,29 @@ pub(crate) fn run_request(args: RunArgs) -> Result<RunRequest, UsageError> {
         timed_iterations: args.iterations,
         budget_bytes,
         footprint: args.footprint,
+        mode: mode(&args.mode)?,
+        streams: streams(args.streams)?,
+        waits: waits(&args.waits)?,
         gpu_lib: args.gpu_lib.map(|path| path.display().to_string()),
         ..RunOptions::default()
     };
+    if options.mode == Mode::Compute {
+        let unused = [
+            ("--streams", args.streams != 1),
+            ("--regimes", args.regimes.is_some()),
+            ("--scale", args.scale != "1"),
+            ("--footprint", args.footprint),
+        ];
+        if let Some((option, _)) = unused.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(UsageError(format!("{option}: not with --mode compute, which runs the arena once as it is")));
+        }
+    }
     options.regimes = match (args.regimes.as_deref(), plant) {
         (Some(list), _) => regimes(list)?,
         // A broken plan shows only where its offsets are used.
         (None, Some(_)) => vec![Regime::Arena],
+        // Only these hold all of their memory throughout, so that no block changes hands between streams.
+        (None, None) if options.streams > 1 => vec![Regime::AllLive, Regime::Arena, Regime::ArenaGraph],
         (None, None) => options.regimes,
     };
     let overrides = overrides(&args.plan.problem)?;
@@ -115,6 +131,28 @@ fn regimes(list: &str) -> Result<Vec<Regime>, UsageError> {
         found.ok_or_else(|| UsageError(format!("--regimes: `{name}` is none of {}", known())))
     };
     list.split(',').map(|name| regime(name.trim())).collect()
+}
+
+fn mode(name: &str) -> Result<Mode, UsageError> {
+    match name {
+        "integrity" => Ok(Mode::Integrity),
+        "compute" => Ok(Mode::Compute),
+        other => Err(UsageError(format!("--mode: `{other}` is neither integrity nor compute"))),
+    }
+}
+
+fn streams(n: u32) -> Result<u32, UsageError> {
+    /// More than any graph here has branches, and few enough for every device.
+    const MAX_STREAMS: u32 = 8;
+    if (1..=MAX_STREAMS).contains(&n) { Ok(n) } else { Err(UsageError(format!("--streams: {n} is not a number from 1 to {MAX_STREAMS}"))) }
+}
+
+fn waits(name: &str) -> Result<Waits, UsageError> {
+    match name {
+        "graph" => Ok(Waits::Graph),
+        "plan" => Ok(Waits::Plan),
+        other => Err(UsageError(format!("--waits: `{other}` is neither graph nor plan"))),
+    }
 }
 
 fn plant(name: &str) -> Result<Plant, UsageError> {
@@ -164,6 +202,11 @@ mod tests {
             ("m --budget lots", "--budget"),
             ("m --scale 0", "--scale"),
             ("m --plant typo", "--plant"),
+            ("m --mode magic", "--mode"),
+            ("m --mode compute --scale 2", "--scale"),
+            ("m --streams 0", "--streams"),
+            ("m --streams 9", "--streams"),
+            ("m --waits never", "--waits"),
             ("m --stop-after 0", "--stop-after"),
             ("m --watchdog nan", "--watchdog"),
             ("m -o run.txt", "--output"),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::compute::{Element, Kernel};
 use crate::pattern::WordReport;
 
 /// Whether a device is a CPU, a GPU, or the tests' imitation of one.
@@ -112,16 +113,42 @@ pub enum DeviceError {
         /// The result in words.
         message: String,
     },
+    /// The run would take more than there is, or than it may take.
+    #[error("{message}")]
+    DoesNotFit {
+        /// The numbers.
+        message: String,
+    },
+    /// A kernel computes something else than it should.
+    #[error("{message}")]
+    WrongResult {
+        /// Which, and by how much.
+        message: String,
+    },
     /// The device cannot do this at all.
     #[error("{0}")]
     Unsupported(&'static str),
+}
+
+/// How streams take turns, on a device that can choose; a GPU decides by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turns {
+    /// Side by side.
+    Free,
+    /// The last stream runs as far as it may, then the one before it, and so on.
+    LastFirst,
+    /// The first stream runs as far as it may, then the next.
+    FirstFirst,
+    /// By chance, from a seed.
+    Random(u64),
 }
 
 /// A point in the device's time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(pub u64);
 
-/// A device that executes programs. All work is ordered: an effect is visible to everything that is called later.
+/// A device that executes programs. All work of a stream is ordered: an effect is visible to everything that is called
+/// later on the same stream, and to everything after [`Device::synchronize`].
 pub trait Device {
     /// What it is.
     fn description(&self) -> &DeviceDescription;
@@ -190,12 +217,59 @@ pub trait Device {
     /// # Errors
     /// An illegal range.
     fn check_constant(&mut self, range: Range, word: u32, report: usize) -> Result<(), DeviceError>;
+    /// Runs a kernel; operand 0 is its output, then come its inputs.
+    ///
+    /// # Errors
+    /// An illegal range, or the device has no such kernel.
+    fn compute(&mut self, kernel: &Kernel, operands: &[(Range, Element)]) -> Result<(), DeviceError>;
+    /// Compares a range with one of the same size, and adds the words that differ to a report.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn compare(&mut self, range: Range, with: Range, report: usize) -> Result<(), DeviceError>;
+    /// Copies a range to one of the same size.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn copy(&mut self, from: Range, to: Range) -> Result<(), DeviceError>;
+    /// Writes bytes of the host.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn write(&mut self, range: Range, bytes: &[u8]) -> Result<(), DeviceError>;
+    /// Reads bytes back, after waiting.
+    ///
+    /// # Errors
+    /// An illegal range.
+    fn read(&mut self, range: Range) -> Result<Vec<u8>, DeviceError>;
     /// Bytes of the range that are not poison, and one past the highest of them.
     ///
     /// # Errors
     /// An illegal range.
     fn footprint(&mut self, range: Range) -> Result<(u64, u64), DeviceError>;
-    /// Waits until everything called so far has happened.
+    /// Makes streams, and as many points at which they can wait for each other; work then goes to the first.
+    ///
+    /// # Errors
+    /// The device refuses.
+    fn prepare_streams(&mut self, n_streams: usize, n_signals: usize) -> Result<(), DeviceError>;
+    /// Work that is called for from here on goes to this stream.
+    fn use_stream(&mut self, stream: usize);
+    /// Sets how streams take turns.
+    ///
+    /// # Errors
+    /// Work that is still waiting fails.
+    fn take_turns(&mut self, turns: Turns) -> Result<(), DeviceError>;
+    /// Sets a point that is reached when everything called so far on the present stream has happened.
+    ///
+    /// # Errors
+    /// There is no such signal.
+    fn signal(&mut self, signal: usize) -> Result<(), DeviceError>;
+    /// What is called from here on, on the present stream, happens after the point was reached that was set last.
+    ///
+    /// # Errors
+    /// There is no such signal.
+    fn wait_for(&mut self, signal: usize) -> Result<(), DeviceError>;
+    /// Waits until everything called so far has happened, on all streams.
     ///
     /// # Errors
     /// Something of it failed.

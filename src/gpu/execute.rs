@@ -2,11 +2,14 @@
 //!
 //! An op's results are written before its inputs are checked, except inputs that it consumes, so that an op that
 //! writes over its own inputs is found as well. Nothing waits in between: reports stay on the device.
+//! On several streams an iteration begins and ends on the first one; every other stream begins after its begin and is
+//! waited for at its end.
 
 use crate::device::{Device, DeviceError, Epoch, Range};
 use crate::pattern::{CANARY, POISON};
 use crate::placement::{GUARD_BYTES, Placement};
 use crate::program::{Check, Home, Program};
+use crate::streams::Streams;
 
 /// Work that may be queued before the run waits and looks whether it is cancelled, bytes: 50 ms at 40 GB/s.
 const MAX_QUEUED_BYTES: u64 = 2 << 30;
@@ -42,7 +45,9 @@ pub(crate) struct Execution<'a> {
     deaths: Vec<Vec<usize>>,
     /// Position of each step's first check in the report table; one more than there are steps.
     first_check: Vec<usize>,
-    is_cancelled: &'a (dyn Fn() -> bool + 'a),
+    /// How the steps are spread over streams; `None` for a single one.
+    pub(crate) streams: Option<Streams>,
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + 'a),
 }
 
 impl<'a> Execution<'a> {
@@ -55,7 +60,7 @@ impl<'a> Execution<'a> {
         for step in &program.steps {
             first_check.push(first_check[first_check.len() - 1] + step.reads.len());
         }
-        Self { program, statics: None, checks, gaps, births, deaths, first_check, is_cancelled }
+        Self { program, statics: None, checks, gaps, births, deaths, first_check, streams: None, is_cancelled }
     }
 
     /// Reports that the device must keep: one per check, one per gap.
@@ -102,6 +107,7 @@ impl<'a> Execution<'a> {
     pub(crate) fn iteration(&self, device: &mut dyn Device, placement: &mut Placement, observer: &mut dyn Observer) -> Result<(), Stop> {
         device.next_epoch()?;
         let mut queued = 0;
+        self.prepare_streams(device)?;
         for step in 0..self.program.steps.len() {
             self.keep_going()?;
             placement.birth(device, self.program, &self.births[step])?;
@@ -110,9 +116,11 @@ impl<'a> Execution<'a> {
                 for value in self.sources(Home::Arena) {
                     device.fill(self.range(placement, value)?, self.program.values[value].tag, Epoch::Current)?;
                 }
+                self.fork(device)?;
             }
             queued += self.step(device, placement, step)?;
             if step + 1 == self.program.steps.len() {
+                self.join(device)?;
                 self.check_outputs(device, placement)?;
             }
             observer.after_step(device, placement, step)?;
@@ -127,6 +135,7 @@ impl<'a> Execution<'a> {
 
     /// The launches of an iteration alone, for a recording: no allocation, no waiting.
     pub(crate) fn record(&self, device: &mut dyn Device, placement: &Placement) -> Result<(), Stop> {
+        self.prepare_streams(device)?;
         device.begin_recording()?;
         let launched = self.launches(device, placement);
         let ended = device.end_recording();
@@ -138,14 +147,56 @@ impl<'a> Execution<'a> {
         for value in self.sources(Home::Arena) {
             device.fill(self.range(placement, value)?, self.program.values[value].tag, Epoch::Current)?;
         }
+        self.fork(device)?;
         for step in 0..self.program.steps.len() {
             self.step(device, placement, step)?;
         }
+        self.join(device)?;
         self.check_outputs(device, placement)
+    }
+
+    /// Signals are numbered by step; behind them come the begin of an iteration and the end of each stream.
+    fn prepare_streams(&self, device: &mut dyn Device) -> Result<(), Stop> {
+        let Some(streams) = &self.streams else { return Ok(device.prepare_streams(1, 0)?) };
+        Ok(device.prepare_streams(streams.n, self.program.steps.len() + 1 + streams.n)?)
+    }
+
+    /// Every other stream begins when the first has come to here.
+    fn fork(&self, device: &mut dyn Device) -> Result<(), Stop> {
+        let Some(streams) = &self.streams else { return Ok(()) };
+        let begin = self.program.steps.len();
+        device.signal(begin)?;
+        for stream in 1..streams.n {
+            device.use_stream(stream);
+            device.wait_for(begin)?;
+        }
+        device.use_stream(0);
+        Ok(())
+    }
+
+    /// The first stream goes on when all others have come to here.
+    fn join(&self, device: &mut dyn Device) -> Result<(), Stop> {
+        let Some(streams) = &self.streams else { return Ok(()) };
+        let end = |stream: usize| self.program.steps.len() + stream;
+        for stream in 1..streams.n {
+            device.use_stream(stream);
+            device.signal(end(stream))?;
+        }
+        device.use_stream(0);
+        for stream in 1..streams.n {
+            device.wait_for(end(stream))?;
+        }
+        Ok(())
     }
 
     fn step(&self, device: &mut dyn Device, placement: &Placement, step: usize) -> Result<u64, Stop> {
         let op = &self.program.steps[step];
+        if let Some(streams) = &self.streams {
+            device.use_stream(streams.of[step]);
+            for &other in &streams.waits[step] {
+                device.wait_for(other)?;
+            }
+        }
         let mut touched = 0;
         let mut report = self.first_check[step];
         let n_consumed = op.reads.iter().filter(|read| read.is_consumed).count();
@@ -160,6 +211,9 @@ impl<'a> Execution<'a> {
         for check in &self.checks[report..self.first_check[step + 1]] {
             touched += self.check(device, placement, check.value, report)?;
             report += 1;
+        }
+        if self.streams.as_ref().is_some_and(|streams| streams.is_waited_for[step]) {
+            device.signal(step)?;
         }
         Ok(touched)
     }

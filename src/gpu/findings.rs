@@ -1,13 +1,15 @@
 //! What a run found: which read was wrong, where, and whose write did it.
 //!
 //! The device says only how many words of which read differ. The culprits come from the program: the writes between
-//! the producer and the reader whose ranges meet the wrong bytes.
+//! the producer and the reader whose ranges meet the wrong bytes. On several streams these are all writes that are
+//! neither over before the producer begins nor begin after the read.
 
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::WordReport;
 use crate::program::{Check, Home, Program};
 use crate::regimes::Regime;
+use crate::streams::Streams;
 
 /// A write that explains a wrong read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -57,11 +59,13 @@ pub(crate) fn findings(
     regime: Regime,
     (checks, gaps): (&[Check], &[(u64, u64)]),
     reports: &[WordReport],
-    iterations: u32,
+    (iterations, streams): (u32, Option<&Streams>),
 ) -> Vec<Finding> {
     let (of_checks, of_gaps) = reports.split_at(checks.len().min(reports.len()));
     let reads = checks.iter().zip(of_checks).filter(|(_, report)| report.n_wrong > 0);
-    let mut found: Vec<Finding> = reads.map(|(check, report)| wrong_read(program, regime, *check, per_iteration(*report, iterations))).collect();
+    let mut found: Vec<Finding> = reads
+        .map(|(check, report)| wrong_read(program, regime, *check, per_iteration(*report, if streams.is_some() { 1 } else { iterations }), streams))
+        .collect();
     let canaries = gaps.iter().zip(of_gaps).filter(|(_, report)| report.n_wrong > 0);
     found.extend(canaries.map(|(&gap, report)| wrong_gap(program, regime, gap, *report)));
     found
@@ -75,25 +79,30 @@ fn wrong_bytes(report: WordReport, bytes: u64) -> (u64, u64) {
     (u64::from(report.first) * 4, (u64::from(report.last) * 4 + 4).min(bytes))
 }
 
-fn wrong_read(program: &Program, regime: Regime, check: Check, report: WordReport) -> Finding {
+fn wrong_read(program: &Program, regime: Regime, check: Check, report: WordReport, streams: Option<&Streams>) -> Finding {
     let value = &program.values[check.value];
     let (from_byte, to_byte) = wrong_bytes(report, value.bytes);
     let op = |step: Option<usize>| step.map_or_else(String::new, |step| program.steps[step].op.clone());
-    let culprits = if regime.is_arena() { culprits(program, check, from_byte, to_byte) } else { Vec::new() };
+    let culprits = match streams {
+        _ if !regime.is_arena() => Vec::new(),
+        None => culprits(program, check, from_byte, to_byte),
+        Some(streams) => unordered_culprits(program, check, from_byte, to_byte, streams),
+    };
     let mut finding = Finding {
         regime,
         tensor: value.name.clone(),
         reader: op(check.step),
         step: check.step,
         producer: op(program.values[value.tag as usize].written_at),
-        words_wrong: u64::from(report.n_wrong),
+        // On streams not every iteration shows it.
+        words_wrong: if streams.is_some() { u64::from(report.n_wrong).min(value.bytes.div_ceil(4)) } else { u64::from(report.n_wrong) },
         words: value.bytes.div_ceil(4),
         from_byte,
         to_byte,
         culprits,
         message: String::new(),
     };
-    finding.message = sentence(&finding);
+    finding.message = sentence(&finding, streams.is_some());
     finding
 }
 
@@ -121,19 +130,46 @@ fn culprits(program: &Program, check: Check, from_byte: u64, to_byte: u64) -> Ve
     culprits
 }
 
-fn sentence(finding: &Finding) -> String {
+/// The writes that meet the wrong bytes and that no stream keeps from happening between the tensor's own write and the
+/// read; those in the same stream as the read, or ordered with both, are among them only if they lie between.
+fn unordered_culprits(program: &Program, check: Check, from_byte: u64, to_byte: u64, streams: &Streams) -> Vec<Culprit> {
+    let (home, begin, _) = program.range(check.value);
+    let (from, to) = (begin + from_byte, begin + to_byte);
+    let tag = program.values[check.value].tag as usize;
+    let written_at = program.values[tag].written_at;
+    let is_early = |step: usize| written_at.is_some_and(|written| step == written || streams.precedes(step, written));
+    let is_late = |step: usize| check.step.is_some_and(|read| (step == read && check.is_consumed) || streams.precedes(read, step));
+    let mut culprits = Vec::new();
+    for step in (0..program.steps.len()).rev().filter(|&step| !is_early(step) && !is_late(step)) {
+        for &other in program.steps[step].writes.iter().rev().filter(|&&other| other != tag) {
+            let (other_home, other_begin, other_end) = program.range(other);
+            if other_home == home && other_begin < to && other_end > from {
+                let (tensor, op) = (program.values[other].name.clone(), program.steps[step].op.clone());
+                culprits.push(Culprit { tensor, op, step, is_at_same_offset: other_begin == begin });
+            }
+        }
+    }
+    culprits
+}
+
+fn sentence(finding: &Finding, has_streams: bool) -> String {
     let Finding { tensor, reader, words_wrong, words, from_byte, to_byte, .. } = finding;
     let place = if reader.is_empty() { "after the last step".to_owned() } else { format!("read by `{reader}`") };
     let bytes = format!("`{tensor}`, {place}: {words_wrong} wrong words of {words}, bytes {from_byte} to {to_byte}");
     let named = |culprit: &Culprit| {
         let where_it_is = if culprit.is_at_same_offset { "at the same offset" } else { "over these bytes" };
-        format!("last written by `{}` (`{}`), which lies {where_it_is}", culprit.op, culprit.tensor)
+        let (op, tensor) = (&culprit.op, &culprit.tensor);
+        if has_streams {
+            format!("written by `{op}` (`{tensor}`), which lies {where_it_is} and which no wait keeps out of the time between")
+        } else {
+            format!("last written by `{op}` (`{tensor}`), which lies {where_it_is}")
+        }
     };
     let why = match finding.culprits.as_slice() {
         [] if finding.regime.is_arena() => "no op wrote there since its producer: its offset in its storage, or its size, is wrong".to_owned(),
         [] => "each buffer has a block of its own here, so that no plan explains it".to_owned(),
         [only] => named(only),
-        [first, others @ ..] => format!("{}; before that by {}", named(first), list(others)),
+        [first, others @ ..] => format!("{}; {} by {}", named(first), if has_streams { "or" } else { "before that" }, list(others)),
     };
     format!("{bytes}; {why}")
 }

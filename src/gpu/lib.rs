@@ -11,6 +11,7 @@
 
 pub mod caching;
 pub mod child;
+pub mod compute;
 pub mod cpu;
 pub mod cuda;
 pub mod device;
@@ -28,5 +29,6 @@ pub mod record;
 pub mod regimes;
 pub mod residual;
 pub mod run;
+pub mod streams;
 
 pub use execute::Stop;

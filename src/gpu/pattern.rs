@@ -89,6 +89,16 @@ pub fn check_words(range: &[u8], report: &mut WordReport, word_at: impl Fn(u64) 
     }
 }
 
+/// Compares every word of `seen` with the same one of `wanted`.
+pub fn compare_words(seen: &[u8], wanted: &[u8], report: &mut WordReport) {
+    if seen == wanted {
+        return;
+    }
+    for (word, _) in (0..).zip(seen.chunks(4).zip(wanted.chunks(4))).filter(|(_, (seen, wanted))| seen != wanted) {
+        report.add(word);
+    }
+}
+
 /// How many bytes of `range` are not poison, and one past the highest of them.
 #[must_use]
 pub fn touched(range: &[u8]) -> (u64, u64) {

@@ -26,6 +26,28 @@ pub enum DeviceChoice {
     Gpu(u32),
 }
 
+/// What a run does with the tensors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Every tensor carries a pattern; any op can run.
+    #[default]
+    Integrity,
+    /// The ops are computed, if all of them can be.
+    Compute,
+}
+
+/// What makes a stream wait for another one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waits {
+    /// The graph alone: an op waits for those whose results it reads.
+    Graph,
+    /// The graph and the order that the plan adds to it.
+    #[default]
+    Plan,
+}
+
 /// How to run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunOptions {
@@ -45,6 +67,19 @@ pub struct RunOptions {
     pub footprint: bool,
     /// A driver library to use in place of the installed one.
     pub gpu_lib: Option<String>,
+    /// What is done with the tensors.
+    #[serde(default)]
+    pub mode: Mode,
+    /// Streams over which the ops are spread.
+    #[serde(default = "one_stream")]
+    pub streams: u32,
+    /// What makes one stream wait for another.
+    #[serde(default)]
+    pub waits: Waits,
+}
+
+fn one_stream() -> u32 {
+    1
 }
 
 impl Default for RunOptions {
@@ -58,6 +93,9 @@ impl Default for RunOptions {
             budget_bytes: None,
             footprint: false,
             gpu_lib: None,
+            mode: Mode::default(),
+            streams: one_stream(),
+            waits: Waits::default(),
         }
     }
 }
@@ -148,6 +186,23 @@ pub enum RegimeStatus {
     Failed,
 }
 
+/// What running on several streams costs: how often they wait, and what that does to the time.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct StreamReport {
+    /// How many streams.
+    pub n_streams: u32,
+    /// Waits per iteration that the graph itself asks for.
+    pub graph_waits: u64,
+    /// Waits per iteration that the plan adds to them.
+    pub plan_waits: u64,
+    /// Timed iterations on one stream.
+    pub one_stream: Option<Latency>,
+    /// Timed iterations with the waits of the graph alone.
+    pub graph_only: Option<Latency>,
+    /// Timed iterations with the waits of graph and plan.
+    pub with_plan: Option<Latency>,
+}
+
 /// One way of getting memory, predicted and measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RegimeReport {
@@ -191,6 +246,42 @@ pub struct RegimeReport {
     pub n_checks: u64,
     /// Bytes written and read per iteration.
     pub touched_bytes: u64,
+    /// What the streams cost; `None` on a single one.
+    #[serde(default)]
+    pub streams: Option<StreamReport>,
+}
+
+/// The first elements of a graph output.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OutputSample {
+    /// The tensor.
+    pub tensor: String,
+    /// Its first elements; one that is no finite number is `None`.
+    pub values: Vec<Option<f64>>,
+}
+
+/// How a run went that computed.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ComputeReport {
+    /// Launches per iteration.
+    pub n_kernels: u64,
+    /// Reads that were compared, bit for bit, with those of a run in which every tensor has memory of its own.
+    pub n_reads: u64,
+    /// Wrong reads that follow from others and are no findings of their own.
+    pub n_following: u64,
+    /// Results that were compared with 64-bit arithmetic.
+    pub n_samples: u64,
+    /// The largest error among them, as a share of the sum of the magnitudes that make the result.
+    pub worst_error: f64,
+    /// The tensor in which it is.
+    pub worst_tensor: String,
+    /// The largest error that is allowed.
+    pub tolerance: f64,
+    /// The first elements of the graph's outputs.
+    #[serde(default)]
+    pub outputs: Vec<OutputSample>,
+    /// The timed iterations in the arena, host clock.
+    pub latency: Option<Latency>,
 }
 
 /// What the child says.
@@ -201,6 +292,8 @@ pub enum Event {
     Device {
         /// What it is.
         device: DeviceDescription,
+        /// Its memory with a context and nothing else of ours.
+        empty: MemoryInfo,
         /// Its memory before the first regime, after everything that all regimes need.
         baseline: MemoryInfo,
         /// What the process itself took to get there: context, kernels, reports, static memory; bytes.
@@ -250,6 +343,8 @@ pub enum Event {
     },
     /// Something read wrongly.
     Finding(Finding),
+    /// What computing gave.
+    Compute(Box<ComputeReport>),
     /// A regime's numbers.
     RegimeEnd(Box<RegimeReport>),
     /// The run came to its end.

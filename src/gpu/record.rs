@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::{DeviceDescription, MemoryInfo};
 use crate::findings::Finding;
 use crate::program::Program;
-use crate::protocol::{Event, Outcome, RegimeReport, RunOptions, SCHEMA};
+use crate::protocol::{ComputeReport, Event, Outcome, RegimeReport, RunOptions, SCHEMA};
 use crate::regimes::live_curve;
 
 /// One line of the footprint scan.
@@ -61,6 +61,9 @@ pub struct RunRecord {
     pub options: RunOptions,
     /// The device; `None` if there was none.
     pub device: Option<DeviceDescription>,
+    /// Memory with a context and nothing else of ours: what the others hold, and the context itself.
+    #[serde(default)]
+    pub empty: Option<MemoryInfo>,
     /// Memory before the first regime.
     pub baseline: Option<MemoryInfo>,
     /// What the process took before that, bytes: context, kernels, reports, static memory.
@@ -75,6 +78,9 @@ pub struct RunRecord {
     pub n_findings: u64,
     /// The footprint scan; empty if it was not asked for.
     pub footprint: Vec<FootprintStep>,
+    /// What computing gave; `None` in a run that did not compute.
+    #[serde(default)]
+    pub compute: Option<ComputeReport>,
     /// How it ended.
     pub outcome: Outcome,
     /// Why it did not come to its end; `None` if it did.
@@ -115,6 +121,7 @@ impl RunRecord {
             scale: program.scale,
             options: options.clone(),
             device: None,
+            empty: None,
             baseline: None,
             own_bytes: 0,
             noise_bytes: 0,
@@ -122,6 +129,7 @@ impl RunRecord {
             findings: Vec::new(),
             n_findings: 0,
             footprint: Vec::new(),
+            compute: None,
             outcome: Outcome::DeviceFailed,
             error: None,
         }
@@ -130,10 +138,12 @@ impl RunRecord {
     /// Takes in what the child said; `true` if it was its last word.
     pub fn add(&mut self, event: &Event) -> bool {
         match event {
-            Event::Device { device, baseline, own_bytes, noise_bytes } => {
+            Event::Device { device, empty, baseline, own_bytes, noise_bytes } => {
+                self.empty = Some(*empty);
                 self.device = Some(device.clone());
                 (self.baseline, self.own_bytes, self.noise_bytes) = (Some(*baseline), *own_bytes, *noise_bytes);
             }
+            Event::Compute(report) => self.compute = Some((**report).clone()),
             Event::RegimeEnd(report) => self.regimes.push((**report).clone()),
             Event::Finding(finding) => self.findings.push(finding.clone()),
             &Event::Footprint { step, touched_bytes, top_bytes, predicted_touched_bytes, predicted_top_bytes } => {

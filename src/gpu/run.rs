@@ -4,16 +4,18 @@ use std::time::{Duration, Instant};
 
 use arenascope_planner::units::binary_bytes;
 
-use crate::device::{Device, DeviceError, DeviceKind, MemoryInfo};
+use crate::compute::run::Computation;
+use crate::device::{Device, DeviceError, DeviceKind, MemoryInfo, Turns};
 use crate::execute::{Execution, Observer, Stop};
 use crate::findings::findings;
 use crate::footprint::Footprint;
 use crate::latency::Latency;
 use crate::placement::Placement;
 use crate::program::Program;
-use crate::protocol::{Calls, Difference, Event, Outcome, RegimeReport, RegimeStatus, RunOptions};
+use crate::protocol::{Calls, Difference, Event, Mode, Outcome, RegimeReport, RegimeStatus, RunOptions, StreamReport, Waits};
 use crate::regimes::{Regime, live_curve, predicted_curve};
 use crate::residual::{Held, Residual, residual};
+use crate::streams::Streams;
 
 /// Memory that is left alone beside a regime's own, bytes; a driver needs some for itself.
 const MARGIN_BYTES: u64 = 256 << 20;
@@ -49,9 +51,11 @@ pub fn run(
         Err(Stop::Device(error)) => {
             let (message, remedy) = describe(&error);
             let outcome = match error {
-                DeviceError::OutOfMemory { .. } => Outcome::DoesNotFit,
+                DeviceError::OutOfMemory { .. } | DeviceError::DoesNotFit { .. } => Outcome::DoesNotFit,
                 DeviceError::Unusable { .. } => Outcome::NoDevice,
-                DeviceError::IllegalAddress { .. } | DeviceError::Failed { .. } | DeviceError::Unsupported(_) => Outcome::DeviceFailed,
+                DeviceError::IllegalAddress { .. } | DeviceError::Failed { .. } | DeviceError::WrongResult { .. } | DeviceError::Unsupported(_) => {
+                    Outcome::DeviceFailed
+                }
             };
             send(&Event::Error { outcome, message, remedy });
             return outcome;
@@ -64,7 +68,9 @@ pub fn run(
 fn describe(error: &DeviceError) -> (String, String) {
     match error {
         DeviceError::Unusable { message, remedy } => (message.clone(), remedy.clone()),
-        DeviceError::OutOfMemory { .. } => (error.to_string(), "close other programs, or run with a smaller --scale".to_owned()),
+        DeviceError::OutOfMemory { .. } | DeviceError::DoesNotFit { .. } => {
+            (error.to_string(), "close other programs, or run with a smaller --scale".to_owned())
+        }
         other => (other.to_string(), "the run was stopped; `arenascope devices` says whether the device still answers".to_owned()),
     }
 }
@@ -84,6 +90,10 @@ type Send<'s> = dyn FnMut(&Event) + 's;
 impl Run<'_> {
     fn everything(&mut self, device: &mut dyn Device, before: MemoryInfo, send: &mut Send<'_>) -> Result<Outcome, Stop> {
         let held = self.program.static_bytes;
+        if self.options.mode == Mode::Compute {
+            return self.compute(device, before, send);
+        }
+        self.execution.streams = self.streams(self.options.waits)?;
         if let Some(short) = self.lacks(held, before) {
             let remedy = "weights and inputs alone do not fit; raise --budget, or take a smaller model or --scale".to_owned();
             send(&Event::Error { outcome: Outcome::DoesNotFit, message: format!("static memory {short}"), remedy });
@@ -121,6 +131,25 @@ impl Run<'_> {
         })
     }
 
+    fn compute(&mut self, device: &mut dyn Device, before: MemoryInfo, send: &mut Send<'_>) -> Result<Outcome, Stop> {
+        let compute = self.program.compute.as_ref().ok_or(DeviceError::Unsupported("nothing says what the ops compute"))?;
+        self.take_baseline(device, before, send)?;
+        let (program, options, is_cancelled) = (self.program, self.options, self.execution.is_cancelled);
+        let computation = Computation { program, compute, execution: &self.execution, options, is_cancelled };
+        computation.run(device, send, &mut self.n_findings)
+    }
+
+    /// The steps over the streams that are wanted; `None` for a single one.
+    fn streams(&self, waits: Waits) -> Result<Option<Streams>, Stop> {
+        let n = usize::try_from(self.options.streams).unwrap_or(usize::MAX);
+        if n <= 1 {
+            return Ok(None);
+        }
+        let order =
+            self.program.order.as_ref().ok_or(DeviceError::Unsupported("nothing says which ops may run side by side: run it on one stream"))?;
+        Ok(Some(Streams::new(order, n, waits)))
+    }
+
     fn take_baseline(&mut self, device: &mut dyn Device, before: MemoryInfo, send: &mut Send<'_>) -> Result<(), Stop> {
         device.synchronize()?;
         let baseline = device.memory()?;
@@ -131,7 +160,7 @@ impl Run<'_> {
         }
         self.noise_bytes = most - least;
         let own_bytes = baseline.used_bytes.saturating_sub(before.used_bytes);
-        send(&Event::Device { device: device.description().clone(), baseline, own_bytes, noise_bytes: self.noise_bytes });
+        send(&Event::Device { device: device.description().clone(), empty: before, baseline, own_bytes, noise_bytes: self.noise_bytes });
         Ok(())
     }
 
@@ -160,6 +189,9 @@ impl Run<'_> {
         let unsupported = match regime {
             Regime::Pool if !description.has_pools => Some("this device has no stream-ordered pool"),
             Regime::ArenaGraph if !description.has_graphs => Some("this device has no graph of launches to replay"),
+            Regime::PerTensor | Regime::Pool | Regime::Caching if self.execution.streams.is_some() => {
+                Some("it takes and gives blocks in the order of one stream")
+            }
             _ => None,
         };
         let lacks = self.lacks(predicted_peak_bytes, device.memory()?).map(|short| format!("{} {short}: not run", regime.name()));
@@ -196,15 +228,53 @@ impl Run<'_> {
         }
         self.trace(device, placement, report, send)?;
         let (regime, mut told) = (report.regime, Instant::now());
-        for iterations in 1..self.options.checked_iterations {
+        for iterations in 1..self.checked_iterations() {
+            device.take_turns(turns(iterations))?;
             self.once(device, placement, Pulse { regime, iterations, told: &mut told, send: &mut *send })?;
             device.synchronize()?;
             send(&Event::Progress { regime, iterations: iterations + 1 });
         }
+        device.take_turns(Turns::Free)?;
         self.execution.check_canaries(device, placement)?;
         self.find(device, report.regime, send)?;
         self.time(device, placement, report, send)?;
+        self.cost_of_streams(device, placement, report, send)?;
         report.calls = placement.calls;
+        Ok(())
+    }
+
+    /// Nothing is side by side in a traced iteration, so that streams need another one.
+    fn checked_iterations(&self) -> u32 {
+        self.options.checked_iterations.max(if self.execution.streams.is_some() { 2 } else { 1 })
+    }
+
+    /// Counts the waits and times the steps on one stream, with the graph's waits alone, and with the plan's.
+    fn cost_of_streams(
+        &mut self,
+        device: &mut dyn Device,
+        placement: &mut Placement,
+        report: &mut RegimeReport,
+        send: &mut Send<'_>,
+    ) -> Result<(), Stop> {
+        let (Some(graph_only), Some(with_plan)) = (self.streams(Waits::Graph)?, self.streams(Waits::Plan)?) else { return Ok(()) };
+        let mut cost = StreamReport { n_streams: self.options.streams, graph_waits: graph_only.n_waits(), ..StreamReport::default() };
+        cost.plan_waits = with_plan.n_waits().saturating_sub(cost.graph_waits);
+        let own = self.execution.streams.take();
+        for (streams, latency) in [(None, &mut cost.one_stream), (Some(graph_only), &mut cost.graph_only), (Some(with_plan), &mut cost.with_plan)] {
+            if streams == own {
+                latency.clone_from(&report.latency);
+                continue;
+            }
+            self.execution.streams = streams;
+            if report.regime == Regime::ArenaGraph {
+                self.execution.record(device, placement)?;
+            }
+            let mut again = report.clone();
+            self.time(device, placement, &mut again, send)?;
+            *latency = again.latency;
+        }
+        self.execution.streams = own;
+        report.streams = Some(cost);
         Ok(())
     }
 
@@ -219,7 +289,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The first iteration: after every step the run waits and reads every counter.
+    /// The first iteration: after every step the run waits and reads every counter, so that one stream is enough.
     fn trace(&mut self, device: &mut dyn Device, placement: &mut Placement, report: &mut RegimeReport, send: &mut Send<'_>) -> Result<(), Stop> {
         let baseline_used = self.baseline_used;
         let mut most = Held { n_blocks: placement.n_blocks, kept_bytes: 0 };
@@ -245,7 +315,10 @@ impl Run<'_> {
                 footprint,
                 send,
             };
-            self.execution.iteration(device, placement, &mut trace)?;
+            let streams = self.execution.streams.take();
+            let traced = self.execution.iteration(device, placement, &mut trace);
+            self.execution.streams = streams;
+            traced?;
             let Trace { counted, measured, ms, blocks, kept, .. } = trace;
             placement.end_iteration(true);
             most.n_blocks = blocks.iter().copied().fold(most.n_blocks, u64::max);
@@ -269,7 +342,13 @@ impl Run<'_> {
 
     fn find(&mut self, device: &mut dyn Device, regime: Regime, send: &mut Send<'_>) -> Result<(), Stop> {
         let reports = device.reports()?;
-        let found = findings(self.program, regime, (&self.execution.checks, &self.execution.gaps), &reports, self.options.checked_iterations);
+        let found = findings(
+            self.program,
+            regime,
+            (&self.execution.checks, &self.execution.gaps),
+            &reports,
+            (self.checked_iterations(), self.execution.streams.as_ref()),
+        );
         self.n_findings += found.len() as u64;
         for finding in found.into_iter().take(MAX_FINDINGS) {
             send(&Event::Finding(finding));
@@ -309,6 +388,15 @@ impl Run<'_> {
         report.device_ms = Latency::of(device_ms).map(|latency| latency.p50_ms);
         report.latency = Latency::of(host_ms);
         Ok(())
+    }
+}
+
+/// In the first iteration after the traced one the last stream runs ahead, then the first, then chance decides.
+fn turns(iteration: u32) -> Turns {
+    match iteration {
+        0 | 1 => Turns::LastFirst,
+        2 => Turns::FirstFirst,
+        later => Turns::Random(u64::from(later)),
     }
 }
 
@@ -418,5 +506,6 @@ fn empty_report(regime: Regime, predicted_curve: Vec<u64>, predicted_peak_bytes:
         step_ms: Vec::new(),
         n_checks: 0,
         touched_bytes: 0,
+        streams: None,
     }
 }

@@ -60,7 +60,11 @@ impl BodyArenas {
             parts.ops[id.index()].outputs.push(workspace);
         }
         // Only the total can overflow, and then the graph is planned without what its bodies need.
-        Ok(parts.and_then(|parts| Graph::new(parts).ok()).map_or_else(|| Arc::clone(graph), Arc::new))
+        let widened = parts.and_then(|parts| Graph::new(parts).ok()).map(|widened| match graph.arithmetic_table() {
+            Some(table) => widened.with_arithmetic(Arc::clone(table)),
+            None => widened,
+        });
+        Ok(widened.map_or_else(|| Arc::clone(graph), Arc::new))
     }
 
     /// The arena of one body with all that is inside it; what it reads and gives belongs to the graph around it.

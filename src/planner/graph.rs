@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
+use crate::arithmetic::{Arithmetic, ArithmeticTable, Elements};
 use crate::ids::{OpId, TensorId};
 
 /// An element type, with its exact width.
@@ -336,6 +337,7 @@ pub struct Graph {
     producer: Vec<Option<OpId>>,
     readers: Vec<Vec<OpId>>,
     dependencies: DiGraph<OpId, TensorId, u32>,
+    arithmetic: Option<Arc<ArithmeticTable>>,
 }
 
 impl Graph {
@@ -351,7 +353,32 @@ impl Graph {
         check_total(&tensors, &ops, &producer)?;
         let dependencies = dependencies(&ops, &producer);
         check_acyclic(&dependencies, &tensors, &ops)?;
-        Ok(Self { tensors, ops, producer, readers, dependencies })
+        Ok(Self { tensors, ops, producer, readers, dependencies, arithmetic: None })
+    }
+
+    /// The same graph with what its ops compute. Planning does not look at it.
+    #[must_use]
+    pub fn with_arithmetic(mut self, table: Arc<ArithmeticTable>) -> Self {
+        self.arithmetic = Some(table);
+        self
+    }
+
+    /// What is known of the arithmetic of all ops; `None` if the format tells none.
+    #[must_use]
+    pub fn arithmetic_table(&self) -> Option<&Arc<ArithmeticTable>> {
+        self.arithmetic.as_ref()
+    }
+
+    /// What an op computes; `None` if that is not known.
+    #[must_use]
+    pub fn arithmetic(&self, op: OpId) -> Option<&Arithmetic> {
+        self.arithmetic.as_ref()?.ops.get(op.index())?.as_ref()
+    }
+
+    /// The elements of a tensor that the file fixes; `None` for all others, and for large ones.
+    #[must_use]
+    pub fn elements(&self, tensor: TensorId) -> Option<&Elements> {
+        self.arithmetic.as_ref()?.elements.get(&tensor)
     }
 
     /// The tensors, by id.

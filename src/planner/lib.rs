@@ -34,6 +34,7 @@
 //! | segment | memory that a real allocator holds and cuts into blocks |
 
 pub mod alias;
+pub mod arithmetic;
 mod bodies;
 pub mod bounds;
 pub mod check;

@@ -143,3 +143,103 @@ fn a_gpu_without_a_driver_exits_with_5_and_says_what_would_help() {
     let auto = run(&[&["run", &small(), "--iterations", "0"], &absent[..]].concat());
     assert!(auto.code == 0 && auto.stdout.contains("(CPU)"), "{}", auto.stdout);
 }
+
+/// "A 4.1 GB model takes 18 GB": weights, planned arena and lower bound beside what a run takes, the extra by name.
+#[test]
+fn what_a_model_takes_is_split_into_weights_arena_and_named_extra() {
+    let file = sample("mobilenet_v2.onnx");
+    let planned = run(&["plan", &file, "--json"]);
+    let plan: Value = serde_json::from_str(&planned.stdout).expect("JSON");
+    let (code, record, _) = run_json(&[&file, "--device", "cpu", "--iterations", "0", "--checks", "1", "--regimes", "all-live,arena"]);
+    assert_eq!(code, 0);
+    assert_eq!(record["arena_bytes"], plan["arena_bytes"]);
+    assert!(plan["lower_bound_bytes"].as_u64() <= plan["arena_bytes"].as_u64());
+    // Static tensors are laid out one by one in steps of 256 bytes.
+    let (held, fixed) = (record["static_bytes"].as_u64().expect("a number"), plan["static_bytes"].as_u64().expect("a number"));
+    assert!(held >= fixed && held - fixed < 256 * 200, "{held} {fixed}");
+    let (all, arena) = (regime(&record, "all-live"), regime(&record, "arena"));
+    assert!(all["measured_peak_bytes"].as_u64() > arena["measured_peak_bytes"].as_u64());
+    assert!(!arena["difference"]["why"].as_str().expect("a sentence").is_empty());
+}
+
+/// "The estimate misses graphs, other libraries, fragmentation": the parts add up, and the rest has a name as well.
+#[test]
+fn a_difference_is_split_into_named_parts_and_an_unexplained_rest() {
+    let (_, record, _) = run_json(&[&small(), "--device", "cpu", "--iterations", "0", "--scale", "20000"]);
+    for report in record["regimes"].as_array().expect("a list").iter().filter(|report| report["status"] == "ran") {
+        let part = |name: &str| report["difference"][name].as_i64().unwrap_or_else(|| panic!("no `{name}` in {report}"));
+        let difference = report["measured_peak_bytes"].as_i64().expect("a number") - report["predicted_peak_bytes"].as_i64().expect("a number");
+        assert_eq!(part("total"), difference);
+        assert_eq!(part("total"), part("granularity") + part("kept") + part("others") + part("unexplained"));
+        let why = report["difference"]["why"].as_str().expect("a sentence");
+        assert!(part("granularity") == 0 || why.contains("pages") || why.contains("not touched"), "{why}");
+        assert_eq!(part("unexplained") != 0, why.contains("unexplained"), "{why}");
+    }
+    let text = run(&["run", &small(), "--device", "cpu", "--iterations", "0"]).stdout;
+    assert!(text.contains("unexplained") && text.contains("why measured differs"), "{text}");
+}
+
+/// "Framework and driver disagree by hundreds of megabytes": what an empty context takes is measured before all else.
+#[test]
+fn an_empty_context_is_measured_first_and_is_a_number_of_its_own() {
+    let (_, record, _) = run_json(&[&sample("mobilenet_v2.onnx"), "--device", "cpu", "--iterations", "0", "--checks", "1", "--regimes", "arena"]);
+    let used = |when: &str| record[when]["used_bytes"].as_u64().unwrap_or_else(|| panic!("no `{when}` in {record}"));
+    assert!(used("empty") > 0);
+    let own = record["own_bytes"].as_u64().expect("a number");
+    assert_eq!(own, used("baseline").saturating_sub(used("empty")));
+    assert!(own >= record["static_bytes"].as_u64().expect("a number") / 2, "the weights are in it, page by page");
+    // The curve of a regime begins above all of that.
+    let peak = regime(&record, "arena")["measured_peak_bytes"].as_u64().expect("a number");
+    assert!(peak < record["arena_bytes"].as_u64().expect("a number") + (16 << 20), "{peak}");
+    let text = run(&["run", &small(), "--device", "cpu", "--iterations", "0"]).stdout;
+    assert!(text.contains("with an empty context") && text.contains("before any regime the run itself took"), "{text}");
+}
+
+/// "A captured graph with three short-lived arrays holds all three": their lifetimes do not overlap, so one is enough.
+#[test]
+fn three_short_lived_arrays_take_the_place_of_one() {
+    let graph = br#"{"format":"op-list-v1","tensors":[
+        {"name":"x","dtype":"float32","shape":[16],"kind":"input"},
+        {"name":"first","dtype":"float32","shape":[2097152]},{"name":"sum1","dtype":"float32","shape":[16]},
+        {"name":"second","dtype":"float32","shape":[2097152]},{"name":"sum2","dtype":"float32","shape":[16]},
+        {"name":"third","dtype":"float32","shape":[2097152]},{"name":"sum3","dtype":"float32","shape":[16]}],
+        "ops":[{"op":"fill","inputs":["x"],"outputs":["first"]},{"op":"gather","inputs":["first"],"outputs":["sum1"]},
+        {"op":"fill","inputs":["sum1"],"outputs":["second"]},{"op":"gather","inputs":["second"],"outputs":["sum2"]},
+        {"op":"fill","inputs":["sum2"],"outputs":["third"]},{"op":"gather","inputs":["third"],"outputs":["sum3"]}],"outputs":["sum3"]}"#;
+    let (_folder, path) = temporary("three.json", graph);
+    let one = 8 << 20;
+    let (code, record, _) = run_json(&[&path, "--device", "cpu", "--iterations", "0", "--regimes", "all-live,arena"]);
+    assert_eq!(code, 0);
+    let peak = |name: &str, key: &str| regime(&record, name)[key].as_u64().expect("a number");
+    assert_eq!((peak("arena", "counted_peak_bytes"), peak("all-live", "counted_peak_bytes")), (one + 64, 3 * one + 2 * 64));
+    let measured = (peak("arena", "measured_peak_bytes"), peak("all-live", "measured_peak_bytes"));
+    assert!(measured.0 < 2 * one && measured.1 > 2 * one, "{measured:?}");
+}
+
+#[test]
+fn streams_name_the_tensor_that_branches_share_and_count_the_waits() {
+    let file = sample("parallel_branches.json");
+    let base = ["run", &file, "--device", "cpu", "--iterations", "1", "--regimes", "arena", "--streams", "2"];
+    let clobbered = run(&[&base[..], &["--waits", "graph"]].concat());
+    assert!(clobbered.code == 3 && clobbered.stdout.contains("which no wait keeps out"), "{}{}", clobbered.stdout, clobbered.stderr);
+    let waiting = run(&base);
+    assert!(waiting.code == 0 && waiting.stdout.contains("2 waits of the graph and 4 of the plan"), "{}{}", waiting.stdout, waiting.stderr);
+    let free = run(&[&base[..], &["--waits", "graph", "--parallel", "ancestors"]].concat());
+    assert!(free.code == 0 && free.stdout.contains("and 0 of the plan"), "{}{}", free.stdout, free.stderr);
+    let (_folder, csv) = temporary("bare.csv", b"id,lower,upper,size\na,0,4,100\nb,2,6,100\n");
+    let refused = run(&["run", &csv, "--device", "cpu", "--streams", "2"]);
+    assert!(refused.code == 1 && refused.stderr.contains("no graph"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_model_is_computed_and_compared_bit_for_bit() {
+    let done = run(&["run", &sample("mobilenet_v2.onnx"), "--mode", "compute", "--iterations", "0", "--checks", "1"]);
+    assert_eq!(done.code, 0, "{}{}", done.stdout, done.stderr);
+    for text in ["clean", "compared bit for bit", "64-bit arithmetic", "numbers by chance"] {
+        assert!(done.stdout.contains(text), "no `{text}` in {}", done.stdout);
+    }
+    let broken = run(&["run", &sample("mobilenet_v2.onnx"), "--mode", "compute", "--iterations", "0", "--checks", "1", "--plant", "overlap"]);
+    assert!(broken.code == 3 && broken.stdout.contains("wrong words"), "{}{}", broken.stdout, broken.stderr);
+    let refused = run(&["run", &small(), "--mode", "compute"]);
+    assert!(refused.code == 1 && refused.stderr.contains("`make a` (matmul) cannot be computed"), "{}", refused.stderr);
+}

@@ -20,15 +20,19 @@ n_passed=0 n_failed=0 n_skipped=0
 device=(--device gpu)
 lib=()
 model=$samples/resnet50.onnx transformer=$samples/bert_base.onnx
+compute=$samples/resnet50.onnx branches=$samples/parallel_branches.json
 small_scale=65536 big_scale=600 iterations=50 timed=200 replays=200
 case $mode in
 gpu) ;;
 --cpu)
     device=(--device cpu)
+    compute=$samples/mobilenet_v2.onnx
     model=$samples/mobilenet_v2.onnx transformer=$here/small.json small_scale=100 big_scale=1000 iterations=2 timed=5 replays=5
     ;;
 --rehearse)
     lib=(--gpu-lib "$(realpath "${3:?the fake driver is missing}")")
+    compute=$here/compute.json branches=$out/branches.json
+    sed 's/1024/16/g' "$samples/parallel_branches.json" >"$branches"
     model=$here/small.json transformer=$here/small.json small_scale=1 big_scale=2 iterations=3 timed=5 replays=10
     ;;
 *)
@@ -114,8 +118,24 @@ else
     expect "6 graph replay" 60 0 'arena-graph +1 +0 +0 +0' $(run "$here/small.json" --regimes arena,arena-graph --iterations "$replays")
 fi
 
+# 6: branches on two streams; without the plan's waits a real device clobbers only if its streams happen to meet
+expect "6b branches, plan for streams" 60 0 'clean' $(run "$branches" --streams 2 --waits graph --parallel ancestors --regimes arena --iterations "$replays")
+expect "6c branches, serial plan with its waits" 60 0 'of the graph and 4 of the plan' $(run "$branches" --streams 2 --regimes arena --iterations "$replays")
+if [[ $mode == gpu ]]; then
+    report SKIP "6d branches, serial plan without waits" "chance decides whether it shows"
+else
+    expect "6d branches, serial plan without waits" 60 3 'which no wait keeps out' $(run "$branches" --streams 2 --waits graph --regimes arena --iterations 0)
+fi
+
+# 7: computing gives the same bits in the arena as without any sharing, and what 64-bit arithmetic gives
+expect "7a compute" 240 0 'compared bit for bit' $(run "$compute" --mode compute --iterations 3 -o "$out/compute.json")
+expect "7b compute, planted overlap" 60 3 'wrong words' $(run "$here/compute.json" --mode compute --plant overlap --iterations 0)
+expect "7c compute, planted wrong in-place" 60 3 'wrong words' $(run "$here/compute.json" --mode compute --plant in-place --iterations 0)
+expect "7d compute, planted wrong view offset" 60 3 'wrong words' $(run "$here/compute.json" --mode compute --plant view --iterations 0)
+expect "7e compute, planted too small tensor" 60 3 'wrong words' $(run "$here/compute.json" --mode compute --plant too-small --iterations 0)
+
 # 7: the footprint inside the arena is the predicted one
-expect "7 footprint" 60 0 'as predicted at 7 of 7 steps' $(run "$here/small.json" --regimes arena --iterations 0 --footprint)
+expect "7f footprint" 60 0 'as predicted at 7 of 7 steps' $(run "$here/small.json" --regimes arena --iterations 0 --footprint)
 
 # 8: too large is said with numbers, and no crash
 expect "8a budget too small" 30 4 'does not fit' $(run "$here/small.json" --regimes arena --iterations 0 --budget 1MiB)

@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arenascope_planner::arithmetic::ArithmeticTable;
 use arenascope_planner::control::{Control, Progress};
 use arenascope_planner::graph::{Dtype, Graph, GraphParts, Op, Role};
+use arenascope_planner::ids::TensorId;
 use arenascope_planner::schedule::Schedule;
 use arenascope_planner::workload::{Source, SymbolicDim, Warning, Workload};
 
 use super::FORMAT;
+use super::arithmetic::{arithmetic, elements};
 use super::bind::Binder;
 use super::infer::{Pass, Scope, is_standard};
 use super::model::{GraphDef, Model, Node, Type};
@@ -48,6 +51,7 @@ struct Builder<'m> {
     scope: Scope<'m, 'm>,
     symbolic_dims: Vec<SymbolicDim>,
     warnings: Vec<Warning>,
+    arithmetic: ArithmeticTable,
 }
 
 impl<'m> Builder<'m> {
@@ -62,6 +66,7 @@ impl<'m> Builder<'m> {
             scope: Scope { parent: None, facts: HashMap::new(), opsets: &model.opsets, attributes: None },
             symbolic_dims: Vec::new(),
             warnings: Vec::new(),
+            arithmetic: ArithmeticTable::default(),
         }
     }
 
@@ -147,6 +152,7 @@ impl<'m> Builder<'m> {
         let graph = self.validated(GraphParts { tensors: self.names.tensors.clone(), ops: self.ops.clone() })?;
         let schedule = Schedule::new(&graph);
         let mut pass = Pass::new(self.model);
+        self.arithmetic.ops = vec![None; self.ops.len()];
         let mut unknown = Unknown::default();
         for (step, &op) in schedule.order().iter().enumerate() {
             if step.is_multiple_of(OPS_PER_POLL) {
@@ -154,6 +160,8 @@ impl<'m> Builder<'m> {
             }
             let node = self.nodes[op.index()];
             let outputs = pass.outputs(node, &self.scope);
+            let ids: Vec<Option<TensorId>> = node.inputs.iter().map(|name| self.names.ids.get(name.as_str()).copied()).collect();
+            self.arithmetic.ops[op.index()] = arithmetic(&pass.call(node, &self.scope), &ids, &outputs);
             self.ops[op.index()].bodies = std::mem::take(&mut pass.bodies);
             unknown.note(&self.ops[op.index()].name, node, &outputs);
             self.scope.facts.extend(node.outputs.iter().map(String::as_str).zip(outputs).filter(|(name, _)| !name.is_empty()));
@@ -184,11 +192,14 @@ impl<'m> Builder<'m> {
     fn finish(mut self) -> Result<Workload, FormatError> {
         for (name, id) in &mut self.names.ids.iter().map(|(name, id)| (*name, *id)).collect::<std::collections::BTreeMap<_, _>>() {
             let Some(fact) = self.scope.facts.remove(*name) else { continue };
+            if let Some(values) = elements(&fact).filter(|_| self.names.tensors[id.index()].role.is_source()) {
+                self.arithmetic.elements.insert(*id, values);
+            }
             settle(&mut self.names.tensors[id.index()], fact);
         }
         self.warn_of_texts();
         let parts = GraphParts { tensors: std::mem::take(&mut self.names.tensors), ops: std::mem::take(&mut self.ops) };
-        let graph = self.validated(parts)?;
+        let graph = self.validated(parts)?.with_arithmetic(Arc::new(std::mem::take(&mut self.arithmetic)));
         Ok(Workload {
             file: self.origin.file.clone(),
             format: FORMAT,

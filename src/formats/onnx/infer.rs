@@ -111,17 +111,22 @@ impl<'m> Pass<'m> {
             let domain = if is_standard(&node.domain) { String::new() } else { format!(" of `{}`", one_line(&node.domain)) };
             return Err(Gap::from(format!("no shape rule for the operator `{}`{domain}", one_line(&node.kind))));
         };
+        rule(&self.call(node, scope))
+    }
+
+    /// An op as its rule sees it.
+    pub(super) fn call<'s>(&self, node: &'m Node, scope: &'s Scope<'m, '_>) -> Call<'s> {
         let input = |name: &String| match name.as_str() {
             "" => None,
             name => Some(scope.find(name).cloned().unwrap_or_else(|| Fact::unknown(Gap::from(format!("`{}` is not in the graph", one_line(name)))))),
         };
-        rule(&Call {
+        Call {
             node,
             inputs: node.inputs.iter().map(input).collect(),
             opset: scope.version(&node.domain),
             outer: scope.attributes,
             may_evaluate: self.followed < MAX_FOLLOWED,
-        })
+        }
     }
 
     /// A call of one of the model's own functions: its body with the call's inputs and attributes.

@@ -4,6 +4,7 @@
 //! (`bind`), ops get their storage rules (`classes`), and one walk works out every shape (`infer`, `rules`).
 //! Declared shapes of inner values and of outputs are not used: exporters leave stale and symbolic ones behind.
 
+mod arithmetic;
 mod bind;
 mod build;
 mod call;

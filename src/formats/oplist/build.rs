@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arenascope_planner::arithmetic::ArithmeticTable;
 use arenascope_planner::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
 use arenascope_planner::ids::TensorId;
 use arenascope_planner::units::parse_bytes;
 use arenascope_planner::workload::{Source, Warning, Workload};
 
 use super::FORMAT;
+use super::arithmetic::arithmetic;
 use super::classes::{Class, class_of};
 use super::entries::{FileEntry, OpEntry, Reference, Size, TensorEntry};
 use crate::detect::Origin;
@@ -28,7 +30,9 @@ pub(crate) fn read(origin: &Origin, text: &str) -> Result<Workload, FormatError>
     let ops = file.ops.iter().enumerate().map(|(index, op)| builder.op(index, op)).collect::<Result<Vec<Op>, _>>()?;
     builder.roles(&file, &ops, &outputs)?;
     let Builder { tensors, warnings, .. } = builder;
-    let graph = Graph::new(GraphParts { tensors, ops });
+    let known = ops.iter().map(|op| arithmetic(&op.kind, &tensors, &op.inputs, &op.outputs)).collect();
+    let table = ArithmeticTable { ops: known, ..ArithmeticTable::default() };
+    let graph = Graph::new(GraphParts { tensors, ops }).map(|graph| graph.with_arithmetic(Arc::new(table)));
     let graph = graph.map_err(|error| FormatError::Graph { path: origin.path.clone(), reason: one_line(&error.to_string()) })?;
     Ok(Workload {
         file: origin.file.clone(),

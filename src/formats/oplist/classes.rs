@@ -195,7 +195,7 @@ pub fn class_of(op: &str) -> Class {
 }
 
 /// The name without namespace, overload and case, and whether the namespace is ATen's.
-fn plain_name(op: &str) -> (String, bool) {
+pub(super) fn plain_name(op: &str) -> (String, bool) {
     let rest = op.trim().strip_prefix("torch.ops.").unwrap_or(op.trim()).replace("::", ".");
     let (base, is_aten) = match rest.strip_prefix("aten.") {
         Some(base) => (base.split('.').next().unwrap_or_default(), true),

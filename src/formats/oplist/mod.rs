@@ -55,6 +55,7 @@
 //! A tensor of kind `parameter`, `buffer`, `constant` or `optimizer_state` is static; all others are planned as the
 //! settings say. A graph output that is a gradient keeps the kind `gradient` only if `outputs` does not list it.
 
+mod arithmetic;
 mod build;
 pub mod classes;
 mod entries;

@@ -1,4 +1,4 @@
-//! A device with its context, one stream and the kernels.
+//! A device with its context, its streams and the kernels.
 
 use std::ffi::{CString, c_void};
 
@@ -14,7 +14,30 @@ const SIMULATED: &str = "Fake GPU";
 const LOG_BYTES: usize = 8 << 10;
 
 /// The kernels by name, in the order of [`Context::functions`].
-const KERNEL_NAMES: [&str; 6] = ["plan_fill", "plan_check", "plan_constant_fill", "plan_constant_check", "plan_footprint", "plan_next_epoch"];
+const KERNEL_NAMES: [&str; 22] = [
+    "plan_fill",
+    "plan_check",
+    "plan_constant_fill",
+    "plan_constant_check",
+    "plan_footprint",
+    "plan_next_epoch",
+    "plan_map",
+    "plan_copy",
+    "plan_repeat",
+    "plan_product",
+    "plan_convolution",
+    "plan_pool",
+    "plan_reduce",
+    "plan_softmax",
+    "plan_normalise",
+    "plan_normalise_given",
+    "plan_gather",
+    "plan_loss",
+    "plan_loss_gradient",
+    "plan_softmax_gradient",
+    "plan_compare",
+    "plan_move",
+];
 
 /// One of the kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +48,22 @@ pub(super) enum Kernel {
     ConstantCheck,
     Footprint,
     NextEpoch,
+    Map,
+    Copy,
+    Repeat,
+    Product,
+    Convolution,
+    Pool,
+    Reduce,
+    Softmax,
+    Normalise,
+    NormaliseGiven,
+    Gather,
+    Loss,
+    LossGradient,
+    SoftmaxGradient,
+    Compare,
+    Move,
 }
 
 /// An open device. Everything in it belongs to the thread that opened it.
@@ -32,6 +71,10 @@ pub(super) struct Context {
     pub(super) description: DeviceDescription,
     device: sys::CUdevice,
     pub(super) stream: sys::CUstream,
+    /// Streams beside the first, made when they are needed.
+    more_streams: Vec<sys::CUstream>,
+    /// The stream that launches go to; the first is 0.
+    current: usize,
     module: sys::CUmodule,
     functions: Vec<sys::CUfunction>,
 }
@@ -60,8 +103,15 @@ impl Context {
         let device = result::device::get(ordinal).map_err(failed("cuDeviceGet"))?;
         // SAFETY: the device comes from `device::get`; what is retained here is released in `drop`.
         let context = unsafe { result::primary_ctx::retain(device) }.map_err(failed("cuDevicePrimaryCtxRetain"))?;
-        let mut opened =
-            Self { description: empty_description(index), device, stream: std::ptr::null_mut(), module: std::ptr::null_mut(), functions: Vec::new() };
+        let mut opened = Self {
+            description: empty_description(index),
+            device,
+            stream: std::ptr::null_mut(),
+            more_streams: Vec::new(),
+            current: 0,
+            module: std::ptr::null_mut(),
+            functions: Vec::new(),
+        };
         // SAFETY: the context was just retained and stays so until `drop`.
         unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
         // The default stream cannot be captured, so that everything runs on one of our own.
@@ -101,6 +151,31 @@ impl Context {
         Ok(())
     }
 
+    /// Makes streams until there are `n`.
+    pub(super) fn make_streams(&mut self, n: usize) -> Result<(), DeviceError> {
+        while self.more_streams.len() + 1 < n {
+            self.more_streams.push(result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?);
+        }
+        Ok(())
+    }
+
+    /// Launches go to this stream from here on; one that was not made stands for the first.
+    pub(super) fn use_stream(&mut self, stream: usize) {
+        self.current = stream;
+    }
+
+    /// The stream that launches go to.
+    pub(super) fn current(&self) -> sys::CUstream {
+        self.current.checked_sub(1).and_then(|index| self.more_streams.get(index)).copied().unwrap_or(self.stream)
+    }
+
+    /// All streams.
+    pub(super) fn streams(&self) -> impl Iterator<Item = sys::CUstream> + use<> {
+        let mut all = vec![self.stream];
+        all.extend(&self.more_streams);
+        all.into_iter()
+    }
+
     /// The position of the device for the driver.
     pub(super) fn ordinal(&self) -> sys::CUdevice {
         self.device
@@ -120,7 +195,7 @@ impl Context {
         let function = self.functions[kernel as usize];
         // SAFETY: the function belongs to the loaded module; every parameter of every kernel is at most 8 bytes wide, so
         // reading it from a little-endian u64 is in bounds and right; the addresses are those of live device blocks.
-        unsafe { result::launch_kernel(function, (size(blocks), 1, 1), (size(threads), 1, 1), 0, self.stream, &mut pointers) }
+        unsafe { result::launch_kernel(function, (size(blocks), 1, 1), (size(threads), 1, 1), 0, self.current(), &mut pointers) }
             .map_err(failed("cuLaunchKernel"))
     }
 }
@@ -132,9 +207,10 @@ impl Drop for Context {
             // SAFETY: loaded in `open` and unloaded only here.
             let _ = unsafe { result::module::unload(self.module) };
         }
-        if !self.stream.is_null() {
-            // SAFETY: made in `open` and destroyed only here.
-            let _ = unsafe { result::stream::destroy(self.stream) };
+        let first = (!self.stream.is_null()).then_some(self.stream);
+        for stream in self.more_streams.drain(..).chain(first) {
+            // SAFETY: made in `open` or `make_streams` and destroyed only here.
+            let _ = unsafe { result::stream::destroy(stream) };
         }
         // SAFETY: retained in `open` and released only here.
         let _ = unsafe { result::primary_ctx::release(self.device) };

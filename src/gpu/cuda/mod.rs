@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | `library.rs` | finds the driver and checks that it has every function, before any of them is called |
 //! | `probe.rs` | which devices work |
+//! | `encode.rs` | kernels that compute, as lists of numbers |
 //! | `context.rs` | a device with its context, stream and kernels |
 //! | `run.rs` | the same as a [`Device`](crate::device::Device) |
 
 mod context;
+mod encode;
 mod library;
 mod probe;
 mod run;

@@ -1,13 +1,16 @@
-//! A CUDA device as a [`Device`]: everything goes through one stream, in order.
+//! A CUDA device as a [`Device`]: work goes to the stream in use; everything else is ordered by the first stream.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use cudarc::driver::{result, sys};
 
 use super::context::{Context, Kernel, failed};
+use super::encode::encode;
 use super::library;
 use super::probe::{count, report_of};
-use crate::device::{Device, DeviceDescription, DeviceError, Epoch, Mark, MemoryInfo, PoolCounters, Range};
+use crate::compute::{self, Element};
+use crate::device::{Device, DeviceDescription, DeviceError, Epoch, Mark, MemoryInfo, PoolCounters, Range, Turns};
 use crate::pattern::{POISON, WordReport};
 use crate::probe::{ProbeOutcome, ProbeReport};
 
@@ -15,6 +18,8 @@ use crate::probe::{ProbeOutcome, ProbeReport};
 const MAX_LAUNCH_BYTES: u64 = 256 << 20;
 /// The code of the driver for a lack of memory.
 const OUT_OF_MEMORY: sys::CUresult = sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+/// A signal beyond those that were prepared.
+const NO_SIGNAL: DeviceError = DeviceError::Unsupported("a signal that was never made");
 /// Words of a report on the device: how many, first, last.
 const REPORT_WORDS: u64 = 3;
 
@@ -36,6 +41,10 @@ pub struct CudaDevice {
     /// Events by mark; `None` once they were read.
     events: Vec<Option<sys::CUevent>>,
     spare_events: Vec<sys::CUevent>,
+    /// Where the numbers of each kernel that computes are.
+    lists: BTreeMap<Vec<u64>, u64>,
+    /// Points at which streams wait for each other, by signal; they keep no time.
+    signals: Vec<sys::CUevent>,
 }
 
 impl std::fmt::Debug for CudaDevice {
@@ -68,6 +77,8 @@ impl CudaDevice {
             is_recording: false,
             events: Vec::new(),
             spare_events: Vec::new(),
+            signals: Vec::new(),
+            lists: BTreeMap::new(),
         };
         device.prepare().map_err(|error| report_of(&error).into_error())?;
         Ok(device)
@@ -237,6 +248,48 @@ impl Device for CudaDevice {
         })
     }
 
+    fn compute(&mut self, computation: &compute::Kernel, operands: &[(Range, Element)]) -> Result<(), DeviceError> {
+        let elements: Vec<Element> = operands.iter().map(|&(_, element)| element).collect();
+        let n_output = operands.first().map_or(0, |&(range, element)| range.bytes / element.bytes());
+        let encoded = encode(computation, &elements, n_output);
+        let list = match self.lists.get(&encoded.words) {
+            Some(&address) => address,
+            None => {
+                let address = self.allocate(encoded.words.len() as u64 * 8)?;
+                self.upload(address, &encoded.words)?;
+                self.lists.insert(encoded.words, address);
+                address
+            }
+        };
+        // A kernel takes as many addresses as it has operands, and those that are not there are never looked at.
+        let mut arguments = [list, 0, 0, 0, 0, 0, 0];
+        for (argument, (range, _)) in arguments[1..].iter_mut().zip(operands) {
+            *argument = range.address;
+        }
+        self.context.launch(encoded.kernel, encoded.threads, &mut arguments)
+    }
+
+    fn compare(&mut self, range: Range, with: Range, report: usize) -> Result<(), DeviceError> {
+        let report = self.report_address(report);
+        Self::slices(range, |address, bytes, from| {
+            self.context.launch(Kernel::Compare, bytes.div_ceil(4), &mut [address, bytes, from / 4, with.address + from, report])
+        })
+    }
+
+    fn copy(&mut self, from: Range, to: Range) -> Result<(), DeviceError> {
+        Self::slices(to, |address, bytes, at| self.context.launch(Kernel::Move, bytes.div_ceil(4), &mut [address, bytes, from.address + at]))
+    }
+
+    fn write(&mut self, range: Range, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.upload(range.address, bytes)
+    }
+
+    fn read(&mut self, range: Range) -> Result<Vec<u8>, DeviceError> {
+        let mut bytes = vec![0; host_size(range.bytes)?];
+        self.download(range.address, &mut bytes)?;
+        Ok(bytes)
+    }
+
     fn footprint(&mut self, range: Range) -> Result<(u64, u64), DeviceError> {
         let counters = self.counters;
         self.upload(counters, &[0_u64, 0])?;
@@ -248,9 +301,43 @@ impl Device for CudaDevice {
         Ok((found[0], found[1]))
     }
 
+    fn prepare_streams(&mut self, n_streams: usize, n_signals: usize) -> Result<(), DeviceError> {
+        self.context.use_stream(0);
+        self.context.make_streams(n_streams)?;
+        while n_streams > 1 && self.signals.len() < n_signals {
+            self.signals.push(result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed("cuEventCreate"))?);
+        }
+        Ok(())
+    }
+
+    fn use_stream(&mut self, stream: usize) {
+        self.context.use_stream(stream);
+    }
+
+    /// The hardware decides.
+    fn take_turns(&mut self, _turns: Turns) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn signal(&mut self, signal: usize) -> Result<(), DeviceError> {
+        let event = *self.signals.get(signal).ok_or(NO_SIGNAL)?;
+        // SAFETY: event and stream live until `drop`.
+        unsafe { result::event::record(event, self.context.current()) }.map_err(failed("cuEventRecord"))
+    }
+
+    fn wait_for(&mut self, signal: usize) -> Result<(), DeviceError> {
+        let event = *self.signals.get(signal).ok_or(NO_SIGNAL)?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: event and stream live until `drop`.
+        unsafe { result::stream::wait_event(self.context.current(), event, flags) }.map_err(failed("cuStreamWaitEvent"))
+    }
+
     fn synchronize(&mut self) -> Result<(), DeviceError> {
-        // SAFETY: the stream lives until `drop`.
-        unsafe { result::stream::synchronize(self.context.stream) }.map_err(failed("cuStreamSynchronize"))
+        for stream in self.context.streams() {
+            // SAFETY: the stream lives until `drop`.
+            unsafe { result::stream::synchronize(stream) }.map_err(failed("cuStreamSynchronize"))?;
+        }
+        Ok(())
     }
 
     fn reports(&mut self) -> Result<Vec<WordReport>, DeviceError> {
@@ -345,11 +432,12 @@ impl Drop for CudaDevice {
             let _ = self.end_recording();
         }
         let _ = self.drop_recording();
-        for event in self.events.drain(..).flatten().chain(self.spare_events.drain(..)) {
-            // SAFETY: every event is in exactly one of the two lists and was made by `mark`.
+        for event in self.events.drain(..).flatten().chain(self.spare_events.drain(..)).chain(self.signals.drain(..)) {
+            // SAFETY: every event is in exactly one of the three lists and was made here.
             let _ = unsafe { result::event::destroy(event) };
         }
-        for address in [self.epochs, self.counters, self.reports].into_iter().filter(|&address| address != 0) {
+        let lists = std::mem::take(&mut self.lists).into_values();
+        for address in [self.epochs, self.counters, self.reports].into_iter().chain(lists).filter(|&address| address != 0) {
             let _ = self.release(address);
         }
         if let Some(pool) = self.pool.take() {

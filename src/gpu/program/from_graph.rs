@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use arenascope_planner::alias::{JoinKind, Storage};
 use arenascope_planner::check::CheckedPlan;
+use arenascope_planner::dependencies::added_order;
 use arenascope_planner::graph::{Op, Role};
 use arenascope_planner::ids::{OpId, TensorId};
+use arenascope_planner::links::OpLinks;
 use arenascope_planner::prepare::GraphContext;
 
-use super::{Home, Program, ProgramBuffer, Read, Step, Value};
+use super::{Home, Program, ProgramBuffer, Read, Step, StepOrder, Value};
 
 /// Static tensors begin at multiples of this, bytes: what device allocators give.
 const STATIC_ALIGN: u64 = 256;
@@ -20,7 +22,26 @@ pub(super) fn program(file: &str, checked: &CheckedPlan, context: &GraphContext)
     let steps = context.schedule.order().iter().map(|&op| builder.step(op)).collect();
     let Builder { buffers, values, static_bytes, .. } = builder;
     let (arena_bytes, align) = (checked.plan().arena_bytes, checked.problem().align().bytes());
-    Program { file: file.to_owned(), buffers, values, steps, arena_bytes, static_bytes, align, scale: 1 }
+    Program { file: file.to_owned(), buffers, values, steps, arena_bytes, static_bytes, align, scale: 1, compute: None, order: None }
+}
+
+/// The value of each tensor of a program, by tensor id: those of [`program`].
+pub(super) fn values(checked: &CheckedPlan, context: &GraphContext) -> Vec<Option<usize>> {
+    let mut builder = Builder::new(checked, context);
+    builder.add_values();
+    builder.value_of
+}
+
+/// The steps that each step reads from, and those that the plan makes it wait for.
+pub(super) fn step_order(checked: &CheckedPlan, context: &GraphContext) -> StepOrder {
+    let step = |op: OpId| usize::try_from(context.schedule.step_of(op)).expect("steps are positions in a table");
+    let links = OpLinks::new(&context.graph);
+    let graph = context.schedule.order().iter().map(|op| links.before[op.index()].iter().map(|&before| step(before)).collect());
+    let mut order = StepOrder { graph: graph.collect(), plan: vec![Vec::new(); context.schedule.order().len()] };
+    for (first, second) in added_order(context, checked.problem(), checked.plan()).edges {
+        order.plan[step(second)].push(step(first));
+    }
+    order
 }
 
 struct Builder<'a> {

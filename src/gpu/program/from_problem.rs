@@ -34,5 +34,16 @@ pub(super) fn program(file: &str, checked: &CheckedPlan) -> Program {
         values.push(Value { name, buffer: index, shift: 0, bytes: buffer.size_bytes, tag: id.0, written_at: Some(first_step), is_output: false });
     }
     let align = problem.align().bytes();
-    Program { file: file.to_owned(), buffers, values, steps, arena_bytes: plan.arena_bytes, static_bytes: 0, align, scale: 1 }
+    Program {
+        file: file.to_owned(),
+        buffers,
+        values,
+        steps,
+        arena_bytes: plan.arena_bytes,
+        static_bytes: 0,
+        align,
+        scale: 1,
+        compute: None,
+        order: None,
+    }
 }

@@ -7,6 +7,7 @@ mod from_graph;
 mod from_problem;
 mod plant;
 
+use crate::compute::{ComputeError, ComputeProgram, lower};
 use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::constraints::Feature;
 use arenascope_planner::prepare::GraphContext;
@@ -85,8 +86,17 @@ pub struct Step {
     pub writes: Vec<usize>,
 }
 
+/// Which steps must be over before a step begins, by step; every one of them is an earlier step.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StepOrder {
+    /// Steps whose results the step reads: the graph's own order.
+    pub graph: Vec<Vec<usize>>,
+    /// Steps that the plan makes it wait for, because their buffers share bytes.
+    pub plan: Vec<Vec<usize>>,
+}
+
 /// A plan as a device executes it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Program {
     /// The file that was planned.
     pub file: String,
@@ -104,6 +114,10 @@ pub struct Program {
     pub align: u64,
     /// By how much sizes and offsets were multiplied.
     pub scale: u64,
+    /// What the ops compute; `None` if it was not worked out.
+    pub compute: Option<ComputeProgram>,
+    /// What must come before what, for runs on several streams; `None` if it was not worked out.
+    pub order: Option<StepOrder>,
 }
 
 /// One look at a tensor during an iteration; its position among all checks is its place in the report table.
@@ -156,6 +170,13 @@ pub fn refusal(problem: &Problem) -> Option<ProgramError> {
     (problem.n_buffers() == 0).then_some(ProgramError::Empty)
 }
 
+impl StepOrder {
+    fn is_consistent(&self, n_steps: usize) -> bool {
+        let is_earlier = |before: &[Vec<usize>]| before.iter().enumerate().all(|(step, before)| before.iter().all(|&other| other < step));
+        [&self.graph, &self.plan].into_iter().all(|before| before.len() == n_steps && is_earlier(before))
+    }
+}
+
 impl Program {
     /// The program of a plan: of the graph it belongs to, or, for a bare problem, one that writes each buffer at its
     /// first step and reads it at its last.
@@ -171,6 +192,23 @@ impl Program {
             None => from_problem::program(file, checked),
         };
         if program.buffers.iter().any(|buffer| buffer.home == Home::Arena) { Ok(program) } else { Err(ProgramError::Empty) }
+    }
+
+    /// The same program with the order that its graph and its plan need, so that it can run on several streams.
+    #[must_use]
+    pub fn with_order(mut self, checked: &CheckedPlan, context: &GraphContext) -> Self {
+        self.order = Some(from_graph::step_order(checked, context));
+        self
+    }
+
+    /// The same program with the kernels of its ops.
+    ///
+    /// # Errors
+    /// The first op that cannot be computed.
+    pub fn with_arithmetic(mut self, checked: &CheckedPlan, context: &GraphContext) -> Result<Self, ComputeError> {
+        let value_of = from_graph::values(checked, context);
+        self.compute = Some(lower(&self, context, &value_of)?);
+        Ok(self)
     }
 
     /// The same program with all sizes and offsets times `scale`: a valid plan stays valid.
@@ -269,6 +307,8 @@ impl Program {
         self.buffers.iter().all(|buffer| buffer.first_step <= buffer.last_step && buffer.last_step < n_steps.max(1))
             && self.values.iter().all(|value| value.buffer < self.buffers.len() && value.written_at.is_none_or(|step| step < n_steps))
             && self.steps.iter().all(reads_in_range)
+            && self.compute.as_ref().is_none_or(|compute| compute.is_consistent(self.values.len(), n_steps))
+            && self.order.as_ref().is_none_or(|order| order.is_consistent(n_steps))
             && n_steps > 0
     }
 }

@@ -38,7 +38,7 @@ impl Plant {
 }
 
 /// A broken program, and what a run must say about it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Planted {
     /// The program.
     pub program: Program,
@@ -136,7 +136,12 @@ impl Program {
             let culprit = self.writes_between(written, reader, self.values[value].buffer).filter(below).max_by_key(|&other| self.range(other).1)?;
             let mut program = self.clone();
             let reach = (target_end - target_begin).min(16);
-            program.values[culprit].bytes = begin + reach - self.range(culprit).1;
+            if self.compute.is_some() {
+                // Its elements are what they are: the plan left too few bytes for them.
+                program.buffers[self.values[culprit].buffer].offset = begin + reach - self.values[culprit].bytes;
+            } else {
+                program.values[culprit].bytes = begin + reach - self.range(culprit).1;
+            }
             Some(self.expect(program, value, reader, Some(culprit)))
         })
     }

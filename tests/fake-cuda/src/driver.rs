@@ -1,7 +1,7 @@
 //! The state behind the driver's functions, and rules that are stricter than the real ones.
 //!
-//! Work is done when it is called for, but an error of a kernel shows only at the next wait, and from then on in every
-//! call, as on a real device.
+//! Work is done when it is waited for (see `streams.rs`), and an error of a kernel shows only then, and from then on in
+//! every call, as on a real device.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Write;
@@ -11,6 +11,7 @@ use std::time::Instant;
 use crate::faults::Faults;
 use crate::memory::Memory;
 use crate::ptx::{Kernel, parse};
+use crate::streams::{Capture, Node, Streams, Work};
 use crate::warp::{Grid, Trap, launch};
 
 pub(crate) const INVALID_VALUE: i32 = 1;
@@ -26,6 +27,7 @@ pub(crate) const ILLEGAL_ADDRESS: i32 = 700;
 pub(crate) const MISALIGNED_ADDRESS: i32 = 716;
 pub(crate) const LAUNCH_FAILED: i32 = 719;
 pub(crate) const CAPTURE_UNSUPPORTED: i32 = 900;
+pub(crate) const CAPTURE_UNJOINED: i32 = 904;
 
 /// Blocks below this share granules, bytes.
 const SMALL_BYTES: u64 = 1 << 20;
@@ -42,18 +44,11 @@ pub(crate) type Outcome<T = ()> = Result<T, i32>;
 
 /// A launch as it was asked for.
 #[derive(Clone)]
-struct Launch {
+pub(crate) struct Launch {
     name: String,
     kernel: Rc<Kernel>,
     grid: Grid,
     parameters: Vec<u64>,
-}
-
-/// What a stream that captures collects.
-#[derive(Default)]
-struct Capture {
-    launches: Vec<Launch>,
-    is_broken: bool,
 }
 
 #[derive(Default)]
@@ -95,13 +90,16 @@ pub(crate) struct Driver {
     /// Pool and size of blocks from pools, by address.
     pooled: BTreeMap<u64, (u64, u64)>,
     pools: BTreeMap<u64, Pool>,
-    streams: HashSet<u64>,
+    streams: Streams,
+    /// By the stream that began it.
     captures: BTreeMap<u64, Capture>,
     events: HashMap<u64, Event>,
+    /// Events that keep the time.
+    timed: HashSet<u64>,
     modules: HashMap<u64, HashMap<String, Rc<Kernel>>>,
     functions: HashMap<u64, (u64, String)>,
-    graphs: HashMap<u64, Vec<Launch>>,
-    executables: HashMap<u64, Vec<Launch>>,
+    graphs: HashMap<u64, Vec<Node>>,
+    executables: HashMap<u64, Vec<Node>>,
     next_handle: u64,
     /// The error of a kernel, which ends the context.
     pub(crate) sticky: Option<i32>,
@@ -180,6 +178,8 @@ impl Driver {
 
     pub(crate) fn release(&mut self, address: u64) -> Outcome {
         self.refuse_in_capture()?;
+        // The real one waits as well before it gives memory back.
+        self.work_off(None);
         self.plain.remove(&address).ok_or(INVALID_VALUE)?;
         self.memory.release(address).map(drop).ok_or(INVALID_VALUE)
     }
@@ -243,6 +243,8 @@ impl Driver {
 
     pub(crate) fn pool_release(&mut self, address: u64) -> Outcome {
         self.refuse_in_capture()?;
+        // Host memory cannot be given back in the order of a stream.
+        self.work_off(None);
         let (pool, rounded) = self.pooled.remove(&address).ok_or(INVALID_VALUE)?;
         if let Some(pool) = self.pools.get_mut(&pool) {
             pool.used -= rounded;
@@ -256,21 +258,24 @@ impl Driver {
 
     pub(crate) fn create_stream(&mut self) -> u64 {
         let handle = self.handle();
-        self.streams.insert(handle);
+        self.streams.create(handle);
         handle
     }
 
     pub(crate) fn destroy_stream(&mut self, stream: u64) -> Outcome {
-        if self.streams.remove(&stream) { Ok(()) } else { Err(INVALID_HANDLE) }
+        self.work_off(Some(stream));
+        self.streams.destroy(stream)
     }
 
     /// Streams that were made; the default stream is refused, because nothing on it can be captured.
     pub(crate) fn check_stream(&self, stream: u64) -> Outcome {
-        if self.streams.contains(&stream) { Ok(()) } else { Err(INVALID_HANDLE) }
+        if self.streams.has(stream) { Ok(()) } else { Err(INVALID_HANDLE) }
     }
 
-    pub(crate) fn wait(&mut self) -> Outcome {
+    /// Waits for a stream, or for all of them.
+    pub(crate) fn wait(&mut self, stream: Option<u64>) -> Outcome {
         self.refuse_in_capture()?;
+        self.work_off(stream);
         for pool in self.pools.values_mut() {
             let threshold = pool.threshold;
             pool.trim(threshold);
@@ -280,7 +285,7 @@ impl Driver {
 
     pub(crate) fn begin_capture(&mut self, stream: u64) -> Outcome {
         self.check_stream(stream)?;
-        if self.captures.insert(stream, Capture::default()).is_some() { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
+        if self.captures.insert(stream, Capture::new(stream)).is_some() { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
     pub(crate) fn end_capture(&mut self, stream: u64) -> Outcome<u64> {
@@ -288,8 +293,9 @@ impl Driver {
         if capture.is_broken {
             return Err(CAPTURE_UNSUPPORTED);
         }
+        capture.joined(stream)?;
         let handle = self.handle();
-        self.graphs.insert(handle, capture.launches);
+        self.graphs.insert(handle, capture.nodes);
         Ok(handle)
     }
 
@@ -304,11 +310,40 @@ impl Driver {
         if self.executables.contains_key(&executable) { Ok(()) } else { Err(INVALID_HANDLE) }
     }
 
-    pub(crate) fn replay(&mut self, executable: u64) -> Outcome {
+    pub(crate) fn replay(&mut self, executable: u64, stream: u64) -> Outcome {
         self.refuse_in_capture()?;
-        let launches = self.executables.get(&executable).ok_or(INVALID_HANDLE)?.clone();
-        for launch in &launches {
-            self.execute(launch);
+        let nodes = self.executables.get(&executable).ok_or(INVALID_HANDLE)?.clone();
+        self.streams.push(stream, Work::Graph(nodes));
+        Ok(())
+    }
+
+    /// The capture that a stream takes part in.
+    fn capture_of(&mut self, stream: u64) -> Option<&mut Capture> {
+        self.captures.values_mut().find(|capture| capture.has(stream))
+    }
+
+    /// Does what waits in a stream and whatever must come before it; everything, without a stream.
+    pub(crate) fn work_off(&mut self, stream: Option<u64>) {
+        self.streams.begin_wait();
+        while let Some(work) = self.streams.next(stream) {
+            match work {
+                Work::Launch(launch) => self.execute(&launch),
+                Work::Graph(nodes) => {
+                    for node in self.streams.order_of(&nodes) {
+                        self.execute(&nodes[node].launch);
+                    }
+                }
+                Work::Record { .. } | Work::Wait { .. } => {}
+            }
+        }
+    }
+
+    pub(crate) fn wait_event(&mut self, stream: u64, event: u64) -> Outcome {
+        self.check_stream(stream)?;
+        self.check_event(event)?;
+        match self.captures.values_mut().find(|capture| capture.knows(event)) {
+            Some(capture) => capture.wait(stream, event),
+            None => self.streams.wait_event(stream, event),
         }
         Ok(())
     }
@@ -321,8 +356,11 @@ impl Driver {
         self.executables.remove(&executable).map(drop).ok_or(INVALID_HANDLE)
     }
 
-    pub(crate) fn create_event(&mut self) -> u64 {
+    pub(crate) fn create_event(&mut self, keeps_time: bool) -> u64 {
         let handle = self.handle();
+        if keeps_time {
+            self.timed.insert(handle);
+        }
         self.events.insert(handle, Event::New);
         handle
     }
@@ -333,9 +371,22 @@ impl Driver {
 
     pub(crate) fn record(&mut self, event: u64, stream: u64) -> Outcome {
         self.check_stream(stream)?;
-        let is_captured = self.captures.contains_key(&stream);
-        let event = self.events.get_mut(&event).ok_or(INVALID_HANDLE)?;
-        *event = if is_captured { Event::Captured } else { Event::Recorded(Instant::now()) };
+        self.check_event(event)?;
+        let state = match self.capture_of(stream) {
+            Some(capture) => {
+                capture.record(event, stream);
+                Event::Captured
+            }
+            None => {
+                // Time passes where the work is, so that a timed stretch holds the work between its ends.
+                if self.timed.contains(&event) {
+                    self.work_off(Some(stream));
+                }
+                self.streams.record(event, stream);
+                Event::Recorded(Instant::now())
+            }
+        };
+        self.events.insert(event, state);
         Ok(())
     }
 
@@ -345,8 +396,8 @@ impl Driver {
 
     pub(crate) fn elapsed_ms(&self, from: u64, to: u64) -> Outcome<f32> {
         let at = |event: u64| match self.events.get(&event) {
-            Some(Event::Recorded(at)) => Ok(*at),
-            Some(Event::New | Event::Captured) | None => Err(INVALID_HANDLE),
+            Some(Event::Recorded(at)) if self.timed.contains(&event) => Ok(*at),
+            Some(_) | None => Err(INVALID_HANDLE),
         };
         let micros = at(to)?.saturating_duration_since(at(from)?).as_micros();
         Ok(f32::from(u16::try_from(micros / 1000).unwrap_or(u16::MAX)) + f32::from(u16::try_from(micros % 1000).unwrap_or(0)) / 1000.0)
@@ -392,9 +443,9 @@ impl Driver {
         }
         let (name, kernel) = self.kernel(function)?;
         let launch = Launch { name: name.to_owned(), kernel: Rc::clone(kernel), grid, parameters };
-        match self.captures.get_mut(&stream) {
-            Some(capture) => capture.launches.push(launch),
-            None => self.execute(&launch),
+        match self.capture_of(stream) {
+            Some(capture) => capture.launch(stream, launch),
+            None => self.streams.push(stream, Work::Launch(launch)),
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ mod driver;
 mod faults;
 mod memory;
 mod ptx;
+mod streams;
 mod warp;
 
 use std::cell::Cell;
@@ -28,6 +29,8 @@ use warp::Grid;
 const NAME: &[u8] = b"Fake GPU (host memory)";
 /// The one context there is.
 const CONTEXT: u64 = 0xC0;
+/// The flag of an event that keeps no time.
+const DISABLE_TIMING: u32 = 2;
 const DEFAULT_MEMORY: u64 = 4 << 30;
 const DEFAULT_VERSION: i32 = 12_040;
 
@@ -164,14 +167,14 @@ driver_functions! {
     cuCtxGetCurrent(context: *mut Handle) needs Init |_driver| put_handle(context, if IS_CURRENT.get() { CONTEXT } else { 0 });
     cuStreamCreate(stream: *mut Handle, _flags: u32) needs Context |driver| put_handle(stream, driver.create_stream());
     cuStreamDestroy_v2(stream: Handle) needs Init |driver| driver.destroy_stream(id(stream));
-    cuStreamSynchronize(stream: Handle) needs Context |driver| driver.check_stream(id(stream)).and(driver.wait());
-    cuStreamWaitEvent(stream: Handle, event: Handle, _flags: u32) needs Context |driver| driver.check_stream(id(stream)).and(driver.check_event(id(event)));
+    cuStreamSynchronize(stream: Handle) needs Context |driver| driver.check_stream(id(stream)).and_then(|()| driver.wait(Some(id(stream))));
+    cuStreamWaitEvent(stream: Handle, event: Handle, _flags: u32) needs Context |driver| driver.wait_event(id(stream), id(event));
     cuStreamBeginCapture_v2(stream: Handle, _mode: u32) needs Context |driver| driver.begin_capture(id(stream));
     cuStreamEndCapture(stream: Handle, graph: *mut Handle) needs Context |driver| driver.end_capture(id(stream)).and_then(|handle| put_handle(graph, handle));
-    cuEventCreate(event: *mut Handle, _flags: u32) needs Context |driver| put_handle(event, driver.create_event());
+    cuEventCreate(event: *mut Handle, flags: u32) needs Context |driver| put_handle(event, driver.create_event(flags & DISABLE_TIMING == 0));
     cuEventRecord(event: Handle, stream: Handle) needs Context |driver| driver.record(id(event), id(stream));
     cuEventQuery(event: Handle) needs Context |driver| driver.check_event(id(event));
-    cuEventSynchronize(event: Handle) needs Context |driver| driver.check_event(id(event)).and(driver.wait());
+    cuEventSynchronize(event: Handle) needs Context |driver| driver.check_event(id(event)).and_then(|()| driver.wait(None));
     cuEventElapsedTime(ms: *mut f32, from: Handle, to: Handle) needs Context |driver| put(ms, driver.elapsed_ms(id(from), id(to))?);
     cuEventDestroy_v2(event: Handle) needs Init |driver| driver.destroy_event(id(event));
     cuMemAlloc_v2(address: *mut u64, bytes: usize) needs Context |driver| put(address, driver.allocate(bytes as u64)?);
@@ -233,7 +236,7 @@ driver_functions! {
     cuGraphUpload(executable: Handle, stream: Handle) needs Context |driver| driver.check_stream(id(stream)).and(driver.check_executable(id(executable)));
     cuGraphLaunch(executable: Handle, stream: Handle) needs Context |driver| {
         driver.check_stream(id(stream))?;
-        driver.replay(id(executable))
+        driver.replay(id(executable), id(stream))
     };
     cuGraphExecDestroy(executable: Handle) needs Init |driver| driver.destroy_executable(id(executable));
     cuGraphDestroy(graph: Handle) needs Init |driver| driver.destroy_graph(id(graph));
@@ -312,6 +315,8 @@ fn size(bytes: u64) -> usize {
 fn check_copy(driver: &mut Driver, address: u64, bytes: usize, stream: Handle) -> Outcome {
     driver.check_stream(id(stream))?;
     driver.refuse_in_capture()?;
+    driver.work_off(Some(id(stream)));
+    driver.sticky.map_or(Ok(()), Err)?;
     if driver.holds(address, bytes) { Ok(()) } else { Err(INVALID_VALUE) }
 }
 

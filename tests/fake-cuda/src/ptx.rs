@@ -46,6 +46,7 @@ pub(crate) enum Compare {
     Le,
     Gt,
     Ge,
+    Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +61,25 @@ pub(crate) enum Binary {
     ShiftRight,
     Min,
     Max,
+    Div,
+    Rem,
 }
 
-/// The type of an instruction: width in bits, and whether it is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unary {
+    Not,
+    Negate,
+    Absolute,
+    Reciprocal,
+    Root,
+}
+
+/// The type of an instruction: width in bits, and whether it is signed or a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Type {
     pub(crate) bits: u32,
     pub(crate) signed: bool,
+    pub(crate) float: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +91,9 @@ pub(crate) enum Action {
     Binary { kind: Binary, to: usize, a: Operand, b: Operand, kind_type: Type },
     MulWide { to: usize, a: Operand, b: Operand },
     MulAdd { to: usize, a: Operand, b: Operand, c: Operand, bits: u32 },
-    Not { to: usize, a: Operand, bits: u32 },
-    Compare { kind: Compare, to: usize, a: Operand, b: Operand, kind_type: Type },
+    Unary { kind: Unary, to: usize, a: Operand, kind_type: Type },
+    Convert { to: usize, from: Operand, to_type: Type, from_type: Type },
+    Compare { kind: Compare, or_unordered: bool, to: usize, a: Operand, b: Operand, kind_type: Type },
     Select { to: usize, a: Operand, b: Operand, predicate: usize, bits: u32 },
     BitField { to: usize, a: Operand, from: Operand, n: Operand },
     ShuffleDown { to: usize, valid: Option<usize>, from: usize, by: Operand, members: Operand },
@@ -198,15 +212,25 @@ impl<'a> Body<'a> {
             (["mov", _] | ["cvta", "to", "global", _], [to, from]) => {
                 Ok(Action::Move { to: self.register(to), from: self.operand(from, line)?, bits: kind_type()?.bits })
             }
-            // All conversions here are between unsigned widths: cut to the narrower one.
-            (["cvt", wide, narrow], [to, from]) => {
-                let bits = type_of(wide, line)?.bits.min(type_of(narrow, line)?.bits);
-                Ok(Action::Move { to: self.register(to), from: self.operand(from, line)?, bits })
+            // Floats become whole numbers toward zero, and whole numbers the nearest float.
+            (["cvt", to_type, from_type] | ["cvt", "rn" | "rzi", to_type, from_type], [to, from]) => {
+                let (to_type, from_type) = (type_of(to_type, line)?, type_of(from_type, line)?);
+                Ok(Action::Convert { to: self.register(to), from: self.operand(from, line)?, to_type, from_type })
             }
-            (["not", _], [to, a]) => Ok(Action::Not { to: self.register(to), a: self.operand(a, line)?, bits: kind_type()?.bits }),
+            ([name @ ("not" | "neg" | "abs"), _] | [name @ ("rcp" | "sqrt"), "rn", _], [to, a]) => {
+                let kind = unary(name).ok_or_else(unknown)?;
+                Ok(Action::Unary { kind, to: self.register(to), a: self.operand(a, line)?, kind_type: kind_type()? })
+            }
             (["setp", compare, _], [to, a, b]) => {
-                let kind = compare_of(compare).ok_or_else(unknown)?;
-                Ok(Action::Compare { kind, to: self.register(to), a: self.operand(a, line)?, b: self.operand(b, line)?, kind_type: kind_type()? })
+                let (kind, or_unordered) = compare_of(compare, kind_type()?.float).ok_or_else(unknown)?;
+                Ok(Action::Compare {
+                    kind,
+                    or_unordered,
+                    to: self.register(to),
+                    a: self.operand(a, line)?,
+                    b: self.operand(b, line)?,
+                    kind_type: kind_type()?,
+                })
             }
             (["selp", _], [to, a, b, predicate]) => {
                 let (to, predicate) = (self.register(to), self.register(predicate));
@@ -224,7 +248,7 @@ impl<'a> Body<'a> {
                 let (a, b, c) = (self.operand(a, line)?, self.operand(b, line)?, self.operand(c, line)?);
                 Ok(Action::MulAdd { to, a, b, c, bits: kind_type()?.bits })
             }
-            (["mul", "lo", _] | [_, _], [to, a, b]) => {
+            (["mul", "lo", _] | [_, _] | ["add" | "sub" | "mul" | "div", "rn", _], [to, a, b]) => {
                 let kind = binary(parts[0]).ok_or_else(unknown)?;
                 Ok(Action::Binary { kind, to: self.register(to), a: self.operand(a, line)?, b: self.operand(b, line)?, kind_type: kind_type()? })
             }
@@ -242,6 +266,10 @@ impl<'a> Body<'a> {
 }
 
 fn immediate(text: &str) -> Option<u64> {
+    let float = |digits: &str| u64::from_str_radix(digits, 16).ok();
+    if let Some(digits) = text.strip_prefix("0f").or_else(|| text.strip_prefix("0d")) {
+        return float(digits);
+    }
     match text.strip_prefix('-') {
         Some(digits) => digits.parse::<u64>().ok().map(u64::wrapping_neg),
         None => text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 16).ok()),
@@ -251,8 +279,9 @@ fn immediate(text: &str) -> Option<u64> {
 fn type_of(name: &str, line: usize) -> Result<Type, String> {
     let (letter, bits) = name.split_at(1.min(name.len()));
     let bits: Option<u32> = if name == "pred" { Some(1) } else { bits.parse().ok() };
-    let bits = bits.filter(|bits| [1, 8, 16, 32, 64].contains(bits) && (name == "pred" || ["u", "s", "b"].contains(&letter)));
-    bits.map(|bits| Type { bits, signed: letter == "s" }).ok_or_else(|| format!("line {line}: type `{name}` is not known to the interpreter"))
+    let bits = bits.filter(|bits| [1, 8, 16, 32, 64].contains(bits) && (name == "pred" || ["u", "s", "b", "f"].contains(&letter)));
+    bits.map(|bits| Type { bits, signed: letter == "s", float: letter == "f" })
+        .ok_or_else(|| format!("line {line}: type `{name}` is not known to the interpreter"))
 }
 
 fn binary(name: &str) -> Option<Binary> {
@@ -267,12 +296,30 @@ fn binary(name: &str) -> Option<Binary> {
         "shr" => Binary::ShiftRight,
         "min" => Binary::Min,
         "max" => Binary::Max,
+        "div" => Binary::Div,
+        "rem" => Binary::Rem,
         _ => return None,
     })
 }
 
-fn compare_of(name: &str) -> Option<Compare> {
+fn unary(name: &str) -> Option<Unary> {
     Some(match name {
+        "not" => Unary::Not,
+        "neg" => Unary::Negate,
+        "abs" => Unary::Absolute,
+        "rcp" => Unary::Reciprocal,
+        "sqrt" => Unary::Root,
+        _ => return None,
+    })
+}
+
+/// A comparison, and whether it holds for what is no number: `geu` is `ge` or no number, `nan` is never or no number.
+fn compare_of(name: &str, is_float: bool) -> Option<(Compare, bool)> {
+    if name == "nan" {
+        return Some((Compare::Never, true));
+    }
+    let unordered = name.strip_suffix('u').filter(|_| is_float);
+    let kind = match unordered.unwrap_or(name) {
         "eq" => Compare::Eq,
         "ne" => Compare::Ne,
         "lt" => Compare::Lt,
@@ -280,5 +327,6 @@ fn compare_of(name: &str) -> Option<Compare> {
         "gt" => Compare::Gt,
         "ge" => Compare::Ge,
         _ => return None,
-    })
+    };
+    Some((kind, unordered.is_some()))
 }

@@ -1,7 +1,7 @@
 //! Runs a kernel: warps of 32 lanes, the lanes with the lowest program counter first, every access checked.
 
 use crate::memory::Memory;
-use crate::ptx::{Action, Binary, Compare, Instruction, Kernel, Operand, Special, Type};
+use crate::ptx::{Action, Binary, Compare, Instruction, Kernel, Operand, Special, Type, Unary};
 
 const LANES: usize = 32;
 /// Instructions of one warp after which a kernel counts as endless.
@@ -161,7 +161,7 @@ impl<'k> Warp<'k> {
                 }
             }
             Action::Atomic { kind, to, address, from, bytes } => {
-                let kind_type = Type { bits: if bytes == 8 { 64 } else { 32 }, signed: false };
+                let kind_type = Type { bits: if bytes == 8 { 64 } else { 32 }, signed: false, float: false };
                 for lane in each(lanes) {
                     let address = self.value(address, lane);
                     self.check(memory, line, address, bytes)?;
@@ -203,8 +203,11 @@ impl<'k> Warp<'k> {
             Action::Binary { kind, to, a, b, kind_type } => (to, compute(kind, value(a), value(b), kind_type)),
             Action::MulWide { to, a, b } => (to, cut(value(a), 32) * cut(value(b), 32)),
             Action::MulAdd { to, a, b, c, bits } => (to, cut(value(a).wrapping_mul(value(b)).wrapping_add(value(c)), bits)),
-            Action::Not { to, a, bits } => (to, cut(!value(a), bits)),
-            Action::Compare { kind, to, a, b, kind_type } => (to, u64::from(compare(kind, value(a), value(b), kind_type))),
+            Action::Unary { kind, to, a, kind_type } => (to, alone(kind, value(a), kind_type)),
+            Action::Convert { to, from, to_type, from_type } => (to, convert(value(from), to_type, from_type)),
+            Action::Compare { kind, or_unordered, to, a, b, kind_type } => {
+                (to, u64::from(compare(kind, or_unordered, value(a), value(b), kind_type)))
+            }
             Action::Select { to, a, b, predicate, bits } => {
                 (to, cut(if self.registers[predicate][lane] & 1 == 1 { value(a) } else { value(b) }, bits))
             }
@@ -239,9 +242,12 @@ fn cut(value: u64, bits: u32) -> u64 {
 }
 
 fn compute(kind: Binary, a: u64, b: u64, kind_type: Type) -> u64 {
+    if kind_type.float {
+        return of_floats(kind, a, b, kind_type.bits);
+    }
     let bits = kind_type.bits;
     let (a, b) = (cut(a, bits), if matches!(kind, Binary::ShiftLeft | Binary::ShiftRight) { b & 0xffff_ffff } else { cut(b, bits) });
-    let is_less = compare(Compare::Lt, a, b, kind_type);
+    let is_less = compare(Compare::Lt, false, a, b, kind_type);
     let result = match kind {
         Binary::Add => a.wrapping_add(b),
         Binary::Sub => a.wrapping_sub(b),
@@ -257,7 +263,9 @@ fn compute(kind: Binary, a: u64, b: u64, kind_type: Type) -> u64 {
             }
         }
         Binary::ShiftRight => {
-            if b < u64::from(bits) {
+            if kind_type.signed {
+                (signed(a, bits) >> b.min(63)).cast_unsigned()
+            } else if b < u64::from(bits) {
                 a >> b
             } else {
                 0
@@ -277,18 +285,99 @@ fn compute(kind: Binary, a: u64, b: u64, kind_type: Type) -> u64 {
                 a
             }
         }
+        // What a division by 0 gives is not defined; kernels must not depend on it.
+        Binary::Div if kind_type.signed => signed(a, bits).checked_div(signed(b, bits)).unwrap_or(-1).cast_unsigned(),
+        Binary::Rem if kind_type.signed => signed(a, bits).checked_rem(signed(b, bits)).unwrap_or(0).cast_unsigned(),
+        Binary::Div => a.checked_div(b).unwrap_or(u64::MAX),
+        Binary::Rem => a.checked_rem(b).unwrap_or(0),
     };
     cut(result, bits)
 }
 
-fn compare(kind: Compare, a: u64, b: u64, kind_type: Type) -> bool {
-    let (a, b) = (cut(a, kind_type.bits), cut(b, kind_type.bits));
-    let signed = |value: u64| {
-        let unused = 64 - kind_type.bits;
-        (value << unused).cast_signed() >> unused
+fn signed(value: u64, bits: u32) -> i64 {
+    let unused = 64 - bits;
+    (value << unused).cast_signed() >> unused
+}
+
+/// The bits of a register as a float of that width.
+fn float(value: u64, bits: u32) -> f64 {
+    if bits == 64 { f64::from_bits(value) } else { f64::from(f32::from_bits(low(value))) }
+}
+
+fn low(value: u64) -> u32 {
+    u32::try_from(value & 0xffff_ffff).unwrap_or(0)
+}
+
+/// The nearest float of that width; one operation in 64 bits and a rounding is one rounding in 32.
+#[expect(clippy::cast_possible_truncation, reason = "rounding to the nearest is the purpose")]
+fn float_bits(value: f64, bits: u32) -> u64 {
+    if bits == 64 { value.to_bits() } else { u64::from((value as f32).to_bits()) }
+}
+
+fn of_floats(kind: Binary, a: u64, b: u64, bits: u32) -> u64 {
+    let (x, y) = (float(a, bits), float(b, bits));
+    let result = match kind {
+        Binary::Add => x + y,
+        Binary::Sub => x - y,
+        Binary::Mul => x * y,
+        Binary::Div => x / y,
+        Binary::Min => x.min(y),
+        Binary::Max => x.max(y),
+        _ => f64::NAN,
     };
-    let order = if kind_type.signed { signed(a).cmp(&signed(b)) } else { a.cmp(&b) };
+    float_bits(result, bits)
+}
+
+fn alone(kind: Unary, a: u64, kind_type: Type) -> u64 {
+    let bits = kind_type.bits;
+    if kind_type.float {
+        let x = float(a, bits);
+        let result = match kind {
+            Unary::Negate => -x,
+            Unary::Absolute => x.abs(),
+            Unary::Reciprocal => 1.0 / x,
+            Unary::Root => x.sqrt(),
+            Unary::Not => f64::NAN,
+        };
+        return float_bits(result, bits);
+    }
+    cut(
+        match kind {
+            Unary::Negate => a.wrapping_neg(),
+            Unary::Absolute => signed(a, bits).unsigned_abs(),
+            _ => !a,
+        },
+        bits,
+    )
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "conversions as the instructions define them")]
+fn convert(value: u64, to: Type, from: Type) -> u64 {
+    match (to.float, from.float) {
+        (true, true) => float_bits(float(value, from.bits), to.bits),
+        (true, false) if from.signed && to.bits == 64 => (signed(value, from.bits) as f64).to_bits(),
+        (true, false) if from.signed => u64::from((signed(value, from.bits) as f32).to_bits()),
+        (true, false) if to.bits == 64 => (cut(value, from.bits) as f64).to_bits(),
+        (true, false) => u64::from((cut(value, from.bits) as f32).to_bits()),
+        (false, true) => cut((float(value, from.bits) as i64).cast_unsigned(), to.bits),
+        (false, false) if from.signed => cut(signed(value, from.bits).cast_unsigned(), to.bits),
+        (false, false) => cut(value, to.bits.min(from.bits)),
+    }
+}
+
+fn compare(kind: Compare, or_unordered: bool, a: u64, b: u64, kind_type: Type) -> bool {
+    let bits = kind_type.bits;
+    let (a, b) = (cut(a, bits), cut(b, bits));
+    let order = if kind_type.float {
+        let Some(order) = float(a, bits).partial_cmp(&float(b, bits)) else { return or_unordered };
+        order
+    } else if kind_type.signed {
+        signed(a, bits).cmp(&signed(b, bits))
+    } else {
+        a.cmp(&b)
+    };
     match kind {
+        Compare::Never => false,
         Compare::Eq => order.is_eq(),
         Compare::Ne => order.is_ne(),
         Compare::Lt => order.is_lt(),

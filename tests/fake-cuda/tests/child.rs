@@ -50,7 +50,7 @@ fn events_arrive_step_by_step_while_the_child_runs() {
         Event::Step { .. } => steps += 1,
         Event::RegimeEnd(_) => names.push("end"),
         Event::Done { .. } => names.push("done"),
-        Event::Footprint { .. } | Event::Progress { .. } | Event::Finding(_) | Event::Error { .. } => {}
+        Event::Footprint { .. } | Event::Progress { .. } | Event::Finding(_) | Event::Compute(_) | Event::Error { .. } => {}
     };
     let record = run_in_child(&child(&[]), &program, &quick(&[Regime::Arena]), Patience::default(), &|| false, &mut on_event);
     assert_eq!(record.outcome, Outcome::Clean);

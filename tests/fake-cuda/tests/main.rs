@@ -2,8 +2,10 @@
 
 mod child;
 mod clobbered_reads;
+mod compute;
 mod curves;
 mod faults;
 mod kernels;
 mod planted_bugs;
+mod streams;
 mod support;

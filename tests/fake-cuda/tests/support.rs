@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arenascope_formats::{ReadOptions, read};
+use arenascope_gpu::compute::ComputeError;
 use arenascope_gpu::cpu::CpuDevice;
 use arenascope_gpu::cuda::CudaDevice;
 use arenascope_gpu::device::Device;
@@ -18,6 +19,7 @@ use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::control::Control;
 use arenascope_planner::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
 use arenascope_planner::ids::TensorId;
+use arenascope_planner::parallel::Parallel;
 use arenascope_planner::prepare::{PrepareSettings, Prepared, prepare};
 use arenascope_planner::solve::{SolveOptions, solve};
 use arenascope_planner::units::Align;
@@ -76,7 +78,7 @@ pub(crate) fn fake_device() -> (MutexGuard<'static, ()>, CudaDevice) {
 
 /// A sample of the repository, planned.
 pub(crate) fn sample(name: &str, settings: PrepareSettings) -> Program {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-graphs").join(name);
+    let path = samples().join(name);
     let workload = read(&path, &ReadOptions::default(), &Control::unattended()).expect("samples can be read");
     program_of(workload, settings)
 }
@@ -90,6 +92,40 @@ pub(crate) fn program_of(workload: Workload, settings: PrepareSettings) -> Progr
 pub(crate) fn program_if_any(workload: Workload, settings: PrepareSettings) -> Option<Program> {
     let prepared = prepare(&Arc::new(workload), settings).expect("samples can be planned");
     Program::new(&prepared.workload.file, &checked(&prepared), prepared.context.as_deref()).ok()
+}
+
+/// The two branches of the sample with matrices of `side` × `side`, planned and ready for streams.
+pub(crate) fn parallel_branches(side: u64, parallel: Parallel) -> Program {
+    let text = std::fs::read_to_string(samples().join("parallel_branches.json")).expect("samples can be read");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("parallel_branches.json");
+    std::fs::write(&path, text.replace("1024", &side.to_string())).expect("writable");
+    let workload = read(&path, &ReadOptions::default(), &Control::unattended()).expect("still an op list");
+    prepared_program(workload, PrepareSettings { parallel, ..PrepareSettings::default() }).expect("something to run")
+}
+
+/// A planned workload that is ready for streams; `None` if nothing of it is planned.
+pub(crate) fn prepared_program(workload: Workload, settings: PrepareSettings) -> Option<Program> {
+    let prepared = prepare(&Arc::new(workload), settings).expect("samples can be planned");
+    let (checked, context) = (checked(&prepared), prepared.context.as_deref()?);
+    Program::new(&prepared.workload.file, &checked, Some(context)).ok().map(|program| program.with_order(&checked, context))
+}
+
+/// A sample of the repository that can be computed, with some of its dimensions.
+pub(crate) fn computable(name: &str, dims: &[(&str, u64)]) -> Result<Program, ComputeError> {
+    computable_file(&samples().join(name), dims)
+}
+
+pub(crate) fn computable_file(path: &Path, dims: &[(&str, u64)]) -> Result<Program, ComputeError> {
+    let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+    let workload = read(path, &ReadOptions { dims, ..ReadOptions::default() }, &Control::unattended()).expect("samples can be read");
+    let prepared = prepare(&Arc::new(workload), PrepareSettings::default()).expect("samples can be planned");
+    let (checked, context) = (checked(&prepared), prepared.context.as_deref().expect("a graph"));
+    Program::new(&prepared.workload.file, &checked, Some(context)).expect("something to run").with_arithmetic(&checked, context)
+}
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sample-graphs")
 }
 
 fn checked(prepared: &Prepared) -> CheckedPlan {

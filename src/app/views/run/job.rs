@@ -124,6 +124,7 @@ impl Told<'_> {
                 let part = f64::from(*iterations) / f64::from(self.order.options.timed_iterations.max(1));
                 self.tell(&format!("{}: {iterations} iterations", regime_name(*regime)), 0.5 + part.min(1.0) / 2.0);
             }
+            Event::Compute(_) => self.show(),
             Event::RegimeEnd(_) => {
                 self.n_done += 1;
                 self.show();

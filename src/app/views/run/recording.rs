@@ -321,6 +321,8 @@ mod tests {
             static_bytes: 0,
             align: 64,
             scale: 1,
+            compute: None,
+            order: None,
         };
         RunRecord::new(&program, &RunOptions::default())
     }
