@@ -44,6 +44,7 @@ pub mod constraints;
 pub mod control;
 pub mod dependencies;
 pub mod diff;
+mod dtype;
 pub mod explain;
 mod families;
 pub mod fragmentation;
