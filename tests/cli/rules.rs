@@ -18,8 +18,8 @@ const TWO_MEMORIES: &str = r#"{
 }"#;
 
 fn folder_with(text: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("memories.json"), text).unwrap();
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    std::fs::write(folder.path().join("memories.json"), text).expect("a file in it");
     folder
 }
 
