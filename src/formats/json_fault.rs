@@ -62,10 +62,18 @@ fn wanted(text: &str) -> String {
         ("a sequence", _) => "a list".to_owned(),
         ("a map", _) => "an object".to_owned(),
         (_, "struct" | "map") => "an object".to_owned(),
-        (_, "tuple" | "array") | ("an array", _) => {
-            text.rsplit_once(" of ").or_else(|| text.rsplit_once(" size ")).map_or("a list".to_owned(), |(_, count)| format!("a list of {count}"))
-        }
+        (_, "tuple" | "array") | ("an array", _) => list_of(text),
+        _ if text.starts_with("a tuple ") || text.starts_with("an array ") => list_of(text),
         _ => text.to_owned(),
+    }
+}
+
+/// `tuple of 2 elements`, `a tuple of size 2` and `an array of length 2` are all lists of 2 elements.
+fn list_of(text: &str) -> String {
+    match text.split_whitespace().find_map(|word| word.parse::<u64>().ok()) {
+        Some(1) => "a list of 1 element".to_owned(),
+        Some(count) => format!("a list of {count} elements"),
+        None => "a list".to_owned(),
     }
 }
 
@@ -124,6 +132,9 @@ mod tests {
         ] {
             let error = serde_json::from_str::<Vec<InnerEntry>>(text).expect_err(text);
             assert_eq!(what(&error), expected, "{text}");
+        }
+        for text in ["a tuple of size 2", "tuple of 2 elements", "an array of length 2"] {
+            assert_eq!(wanted(text), "a list of 2 elements");
         }
         let deep = serde_json::from_str::<serde_json::Value>(&"[".repeat(1000)).expect_err("deep");
         assert_eq!(what(&deep), "lists and objects are nested too deep");
