@@ -1,5 +1,6 @@
 //! Drawing the visible rows and the headings.
 
+use arenascope_planner::graph::Role;
 use arenascope_planner::ids::BufferId;
 use egui::{Align2, Color32, FontId, Rect, Response, Role as SpokenRole, ScrollArea, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 use egui_extras::{Column as TableColumn, TableBuilder};
@@ -79,7 +80,8 @@ fn shown_columns(ctx: &ViewCtx<'_>, sort: Sort) -> Vec<Column> {
     Column::ALL.into_iter().filter(is_shown).collect()
 }
 
-/// The room that the longest number of a column needs: a cut number is a wrong number. 0 for texts.
+/// The room that the longest number of a column needs: a cut number is a wrong number. The longest role has room too, as
+/// there are few; 0 for other texts.
 fn widest(ui: &Ui, ctx: &ViewCtx<'_>, column: Column) -> f32 {
     let t = ctx.tokens;
     let planned = ctx.planned;
@@ -88,6 +90,7 @@ fn widest(ui: &Ui, ctx: &ViewCtx<'_>, column: Column) -> f32 {
         Column::Id => (format!("#{}", n.saturating_sub(1)), t.body_strong(), 10.0),
         Column::Start | Column::End => (crate::text::count(planned.model.steps.end), t.body(), 0.0),
         Column::Conflicts => (crate::text::count(n), t.body(), 0.0),
+        Column::Role => (Role::PreExisting.name().to_owned(), t.body(), 0.0),
         Column::Offset | Column::Lower => (crate::text::hex(planned.plan.arena_bytes), t.mono_tick(), 0.0),
         _ => return 0.0,
     };
