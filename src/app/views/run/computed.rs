@@ -78,7 +78,9 @@ fn reads(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, report: &ComputeR
     });
     line(ui, t, "Following reads", |ui| {
         strong(ui, t, &text::count(report.n_following), if report.n_following == 0 { t.ok } else { t.warn });
-        plain(ui, t, "wrong only because they were computed from a wrong read; no findings of their own");
+        if report.n_following > 0 {
+            plain(ui, t, "wrong only because they were computed from a wrong read; no findings of their own");
+        }
     });
 }
 
@@ -172,7 +174,7 @@ fn number(value: f64) -> String {
 /// A name and what belongs to it, in one line or several.
 fn line(ui: &mut Ui, t: &Tokens, name: &str, contents: impl FnOnce(&mut Ui)) {
     ui.horizontal_top(|ui| {
-        let (rect, _) = ui.allocate_exact_size(vec2(NAMES, t.size.body + 6.0), Sense::hover());
+        let (rect, _) = ui.allocate_exact_size(vec2(NAMES, ui.spacing().interact_size.y), Sense::hover());
         ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, t.body(), t.text3);
         let width = ui.available_width();
         ui.allocate_ui(vec2(width, 0.0), |ui| ui.horizontal_wrapped(contents));

@@ -128,8 +128,10 @@ fn row(ui: &mut Ui, ctx: &RunCtx<'_>, (recording, links): (&Recording, &Links), 
                     let why = finding.message.split("; ").nth(1).unwrap_or(&finding.message);
                     plain(ui, ctx, why);
                 }
+                // On several streams nothing says which of them came last.
+                let further = if recording.record.options.streams > 1 { "or by" } else { "before that by" };
                 for (n, culprit) in finding.culprits.iter().enumerate() {
-                    plain(ui, ctx, if n == 0 { "overwritten by" } else { "before that by" });
+                    plain(ui, ctx, if n == 0 { "overwritten by" } else { further });
                     op_link(ui, ctx, (recording, links), &culprit.op, Some(culprit.step));
                     plain(ui, ctx, "writing");
                     link(ui, ctx, &text::middle_cut(&culprit.tensor, 40), links.item(&culprit.tensor), false);

@@ -21,6 +21,7 @@ mod words;
 use std::sync::Arc;
 
 use arenascope_gpu::probe::ProbeReport;
+use arenascope_gpu::protocol::Mode;
 use arenascope_gpu::regimes::Regime;
 use egui::{Rect, RichText, Sense, Stroke, Ui, UiBuilder, vec2};
 
@@ -394,7 +395,14 @@ impl RunState {
                 let device = self.settings.device(self.probe.value().map(|probe| &**probe));
                 let name = words::device_name(device, settings::described(self.probe.value().map(|probe| &**probe), device));
                 let start = format!("Run on {name}");
-                let detail = "A run executes every step, checks every read, and measures what memory the plan really takes beside five other ways of getting it.";
+                let detail = match self.settings.mode {
+                    Mode::Integrity => {
+                        "A run executes every step, checks every read, and measures what memory the plan really takes beside five other ways of getting it."
+                    }
+                    Mode::Compute => {
+                        "A run computes every op in the arena, and compares every read with a run in which every tensor has memory of its own."
+                    }
+                };
                 let actions = [Action::primary(&start).with_icon(Icon::PLAY), open];
                 let words = Notice { icon: Icon::PLAY, failed: false, title: "This plan has not been run yet", detail, actions: &actions };
                 notice(ui, ctx.tokens, area, &words)

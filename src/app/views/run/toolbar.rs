@@ -10,7 +10,7 @@ use super::settings::{NO_BRANCHES, RunSettings, Scale, blocked, described};
 use super::words::{device_name, kind_name, mode_name, regime_help, regime_name, unsupported, waits_name};
 use super::{RunCommand, RunState};
 use crate::command::{Command, CommandSender};
-use crate::draw::{Tone, badge, button, primary_button};
+use crate::draw::{Tone, badge, button, icon_button, primary_button};
 use crate::jobs::JobKind;
 use crate::panels::toolbar::drop_down;
 use crate::session::Planned;
@@ -30,6 +30,8 @@ const STREAMS: [u32; 3] = [1, 2, 4];
 const MENU: f32 = 330.0;
 /// Why most settings have no choice in compute mode.
 const ONLY_THE_ARENA: &str = "Compute mode runs the arena once, as it is, on one stream.";
+/// Characters of the file's name that are shown: alone, and beside the settings.
+const NAME: [usize; 2] = [26, 16];
 /// Width from which the file's name is shown.
 const NAME_FROM: f32 = 1180.0;
 
@@ -45,7 +47,7 @@ pub(crate) fn run_toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, com
                 && let Some(name) = state.session.as_ref().map(|session| &session.name).or_else(|| view.shown().map(|shown| &shown.record.file))
             {
                 ui.label(Icon::FILE.text(15.0, t.text2));
-                ui.label(RichText::new(text::middle_cut(name, 26)).font(t.body_strong()).color(t.text));
+                ui.label(RichText::new(text::middle_cut(name, NAME[usize::from(has_settings)])).font(t.body_strong()).color(t.text));
                 if has_settings {
                     ui.separator();
                 }
@@ -70,9 +72,9 @@ fn files_ui(ui: &mut Ui, t: &'static Tokens, view: &RunState, commands: &Command
             commands.send(Command::ExportDialog);
         }
     }
-    if ui.available_width() > 80.0
-        && button(ui, t, Some(Icon::FOLDER_OPEN), "Open").on_hover_text("Open a recorded run or another file (Ctrl+O)").clicked()
-    {
+    let open =
+        if ui.available_width() > 80.0 { button(ui, t, Some(Icon::FOLDER_OPEN), "Open") } else { icon_button(ui, t, Icon::FOLDER_OPEN, "Open") };
+    if open.on_hover_text("Open a recorded run or another file (Ctrl+O)").clicked() {
         commands.send(Command::OpenDialog);
     }
 }
@@ -124,9 +126,15 @@ fn settings_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &Comman
     }
 }
 
-/// A sentence in a menu.
+/// A sentence in a menu, in as many lines as it needs.
 fn note(ui: &mut Ui, t: &Tokens, words: &str) {
-    ui.label(RichText::new(words).font(t.body()).color(t.text2));
+    coloured_note(ui, t, words, t.text2);
+}
+
+fn coloured_note(ui: &mut Ui, t: &Tokens, words: &str, colour: egui::Color32) {
+    ui.set_max_width(MENU);
+    // Menus stretch what is in them, and would stretch the words as well.
+    ui.with_layout(Layout::top_down(Align::LEFT), |ui| ui.add(egui::Label::new(RichText::new(words).font(t.body()).color(colour)).wrap()));
 }
 
 /// What is done with the tensors; why the ops cannot be computed stands below the choice.
@@ -134,7 +142,6 @@ fn mode_ui(ui: &mut Ui, t: &'static Tokens, state: &State, set: &dyn Fn(RunSetti
     let view = &state.views.run;
     let settings = &view.settings;
     drop_down(ui, t, "Mode", mode_name(settings.mode), 62.0, |ui| {
-        ui.set_max_width(MENU);
         if ui.selectable_label(settings.mode == Mode::Integrity, mode_name(Mode::Integrity)).clicked() {
             set(RunSettings { mode: Mode::Integrity, ..settings.clone() });
         }
@@ -148,7 +155,7 @@ fn mode_ui(ui: &mut Ui, t: &'static Tokens, state: &State, set: &dyn Fn(RunSetti
             Some(Computable::Yes) => {
                 note(ui, t, "The ops are computed in the arena, and every read is compared with a run in which every tensor has memory of its own.");
             }
-            Some(Computable::No(why)) => _ = ui.label(RichText::new(why).font(t.body()).color(t.warn)),
+            Some(Computable::No(why)) => coloured_note(ui, t, &why, t.warn),
             Some(Computable::Unknown) => note(ui, t, "Looking at the ops…"),
             None => note(ui, t, "There is no plan yet."),
         }
@@ -161,7 +168,6 @@ fn streams_ui(ui: &mut Ui, t: &'static Tokens, state: &State, set: &dyn Fn(RunSe
     let n = settings.streams_of_run();
     let shown = if n > 1 { format!("{n}, {}", waits_name(settings.waits)) } else { n.to_string() };
     drop_down(ui, t, "Streams", &shown, 56.0, |ui| {
-        ui.set_max_width(MENU);
         if settings.mode == Mode::Compute {
             note(ui, t, ONLY_THE_ARENA);
             return;
