@@ -101,9 +101,11 @@ impl App {
         }
     }
 
-    fn take_dropped_files(&self, ctx: &Context) {
-        let dropped = ctx.input(|input| input.raw.dropped_files.first().map(|file| file.path().to_owned()));
-        if let Some(path) = dropped {
+    /// Several files that are dropped together belong together: a model and its weights, or the texts of a dump.
+    fn take_dropped_files(&mut self, ctx: &Context) {
+        let mut dropped = ctx.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect::<Vec<_>>()).into_iter();
+        if let Some(path) = dropped.next() {
+            self.state.next_read.beside = dropped.collect();
             self.commands.send(Command::Open(path));
         }
     }
@@ -308,10 +310,12 @@ fn drop_hint(ctx: &Context, t: &'static Tokens) {
     if ctx.input(|input| input.raw.hovered_files.is_empty()) {
         return;
     }
+    let n = ctx.input(|input| input.raw.hovered_files.len() as u64);
+    let words = if n > 1 { format!("Drop to open {} files together", text::count(n)) } else { "Drop to open".to_owned() };
     let painter = ctx.layer_painter(egui::LayerId::new(egui::Order::Foreground, egui::Id::unique("drop-hint")));
     let rect = ctx.content_rect().shrink(8.0);
     painter.rect_filled(rect, theme::radius::DROP, theme::alpha(t.accentbg, 0.7));
-    painter.text(rect.center(), egui::Align2::CENTER_CENTER, "Drop to open", t.display(), t.text);
+    painter.text(rect.center(), egui::Align2::CENTER_CENTER, words, t.display(), t.text);
 }
 
 impl eframe::App for App {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use arenascope_formats::atomic::write_atomically;
 use arenascope_gpu::probe::{ProbeOutcome, ProbeReport};
-use arenascope_gpu::protocol::RunOptions;
 use arenascope_planner::control::Control;
 
 use crate::axis::{Axis, Range};
@@ -57,14 +56,7 @@ fn start(state: &mut State) {
     let probe = view.probe.value().cloned();
     let settings = &view.settings;
     let device = settings.device(probe.as_deref());
-    let options = RunOptions {
-        device,
-        regimes: settings.regimes.clone(),
-        timed_iterations: settings.iterations,
-        budget_bytes: settings.budget_bytes,
-        footprint: settings.footprint,
-        ..RunOptions::default()
-    };
+    let options = settings.options(device);
     let times = settings.times(device, planned.plan.arena_bytes);
     let live = Live::default();
     let order = RunOrder { planned, access, options, times, name: view.next_name(), live: live.clone() };

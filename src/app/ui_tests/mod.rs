@@ -1,8 +1,10 @@
 //! The window driven as a person would, through its accessibility tree; pictures of the views.
 
+mod files;
 mod pictures;
 mod reasons;
 mod run;
+mod run_modes;
 mod window;
 
 use std::path::PathBuf;

@@ -98,7 +98,7 @@ fn pretend(mut hear: impl FnMut(&Event)) {
 }
 
 /// Children with these parts.
-fn access(run: &str, probe: &str) -> DeviceAccess {
+pub(super) fn access(run: &str, probe: &str) -> DeviceAccess {
     let arguments = |test: &str| {
         let name = format!("ui_tests::run::{test}");
         [name.as_str(), "--exact", "--ignored", "--nocapture", "--quiet"].map(str::to_owned).to_vec()
@@ -113,12 +113,12 @@ fn access(run: &str, probe: &str) -> DeviceAccess {
 }
 
 /// Settings for runs of a second.
-fn quick() -> RunSettings {
+pub(super) fn quick() -> RunSettings {
     RunSettings { iterations: 6, scale: Scale::Times(1), budget_bytes: Some(3 << 30), ..RunSettings::default() }
 }
 
 /// The Run view of a sample, with these children.
-fn run_view(file: &str, run: &str, probe: &str) -> Harness<'static, App> {
+pub(super) fn run_view(file: &str, run: &str, probe: &str) -> Harness<'static, App> {
     let mut harness = opened(file, ThemeKind::Dark);
     harness.state_mut().state.devices = Some(access(run, probe));
     harness.state().send(Command::Run(RunCommand::Set(quick())));
@@ -127,7 +127,7 @@ fn run_view(file: &str, run: &str, probe: &str) -> Harness<'static, App> {
     harness
 }
 
-fn shown(harness: &Harness<'static, App>) -> Arc<Recording> {
+pub(super) fn shown(harness: &Harness<'static, App>) -> Arc<Recording> {
     Arc::clone(harness.state().state.views.run.shown().expect("a run is shown"))
 }
 
@@ -154,7 +154,7 @@ pub(super) fn recorded(file: &Path, plant: Option<Plant>) -> RunRecord {
 }
 
 /// The same in a file.
-fn saved(folder: &tempfile::TempDir, name: &str, record: &RunRecord) -> std::path::PathBuf {
+pub(super) fn saved(folder: &tempfile::TempDir, name: &str, record: &RunRecord) -> std::path::PathBuf {
     let path = folder.path().join(name);
     std::fs::write(&path, record.to_json()).expect("writable");
     path
@@ -165,7 +165,7 @@ fn small() -> std::path::PathBuf {
 }
 
 /// Draws frames until something has happened, or fails after half a minute.
-fn wait_until(harness: &mut Harness<'static, App>, what: &str, mut has_happened: impl FnMut(&App) -> bool) {
+pub(super) fn wait_until(harness: &mut Harness<'static, App>, what: &str, mut has_happened: impl FnMut(&App) -> bool) {
     let began = Instant::now();
     while !has_happened(harness.state()) {
         assert!(began.elapsed() < Duration::from_secs(30), "{what} did not happen");

@@ -17,7 +17,7 @@ use crate::session::Planned;
 use crate::text;
 use crate::theme::Icon;
 
-/// What the names in the findings of a run mean in the plan that is shown.
+/// What the names in the findings and outputs of a run mean in the plan that is shown.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     of: (usize, usize),
@@ -26,7 +26,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Works the names out if run or plan are others than before. Time O(tensors + findings) then, else O(1).
+    /// Works the names out if run or plan are others than before. Time O(tensors + findings + outputs) then, else O(1).
     pub(super) fn update(&mut self, recording: &Recording, planned: Option<&Arc<Planned>>) {
         let key = (std::ptr::from_ref(recording).addr(), planned.map_or(0, |planned| Arc::as_ptr(planned).addr()));
         if self.of == key {
@@ -36,8 +36,10 @@ impl Links {
         self.items.clear();
         self.are_steps_linked = planned.is_some_and(|planned| recording.kinship(planned) > super::Kinship::Stranger);
         let Some(planned) = planned.filter(|_| self.are_steps_linked) else { return };
-        let findings = &recording.record.findings;
-        let names = findings.iter().flat_map(|finding| finding.culprits.iter().map(|culprit| &culprit.tensor).chain([&finding.tensor]));
+        let record = &recording.record;
+        let found = record.findings.iter().flat_map(|finding| finding.culprits.iter().map(|culprit| &culprit.tensor).chain([&finding.tensor]));
+        let computed = record.compute.iter().flat_map(|report| report.outputs.iter().map(|output| &output.tensor).chain([&report.worst_tensor]));
+        let names = found.chain(computed);
         let wanted: BTreeSet<&str> = names.map(String::as_str).collect();
         if !wanted.is_empty() {
             self.items = items(planned, &wanted);
@@ -70,11 +72,14 @@ pub(super) fn findings_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, 
     let record = &recording.record;
     if record.findings.is_empty() {
         let area = ui.available_rect_before_wrap();
-        let n: u64 = record.regimes.iter().map(|report| report.n_checks).max().unwrap_or(0);
-        let detail = format!(
-            "{} per iteration, each compared word by word with what its writer wrote; gaps of the arena and what lies behind it are looked at too.",
-            text::counted(n, "read", "reads")
-        );
+        let computed = record.compute.as_ref().map(|report| report.n_reads);
+        let n: u64 = computed.or_else(|| record.regimes.iter().map(|report| report.n_checks).max()).unwrap_or(0);
+        let how = match computed {
+            Some(_) => "each compared bit for bit with the same read where every tensor has memory of its own",
+            None => "each compared word by word with what its writer wrote",
+        };
+        let reads = text::counted(n, "read", "reads");
+        let detail = format!("{reads} per iteration, {how}; gaps of the arena and what lies behind it are looked at too.");
         let title = if n > 0 { "Nothing was overwritten" } else { "Nothing was checked" };
         notice(ui, t, area, &Notice { icon: Icon::SEAL_CHECK, failed: false, title, detail: &detail, actions: &[] });
         return;
@@ -87,6 +92,11 @@ pub(super) fn findings_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, 
         let more = record.n_findings.saturating_sub(record.findings.len() as u64);
         if more > 0 {
             ui.label(RichText::new(format!("   and {} more that were counted and not kept", text::count(more))).font(t.body()).color(t.text3));
+        }
+        let n_following = record.compute.as_ref().map_or(0, |report| report.n_following);
+        if n_following > 0 {
+            let words = text::counted(n_following, "further wrong read follows from these", "further wrong reads follow from these");
+            ui.label(RichText::new(format!("   {words}")).font(t.body()).color(t.text3));
         }
     });
 }
@@ -118,8 +128,10 @@ fn row(ui: &mut Ui, ctx: &RunCtx<'_>, (recording, links): (&Recording, &Links), 
                     let why = finding.message.split("; ").nth(1).unwrap_or(&finding.message);
                     plain(ui, ctx, why);
                 }
+                // On several streams nothing says which of them came last.
+                let further = if recording.record.options.streams > 1 { "or by" } else { "before that by" };
                 for (n, culprit) in finding.culprits.iter().enumerate() {
-                    plain(ui, ctx, if n == 0 { "overwritten by" } else { "before that by" });
+                    plain(ui, ctx, if n == 0 { "overwritten by" } else { further });
                     op_link(ui, ctx, (recording, links), &culprit.op, Some(culprit.step));
                     plain(ui, ctx, "writing");
                     link(ui, ctx, &text::middle_cut(&culprit.tensor, 40), links.item(&culprit.tensor), false);
@@ -151,7 +163,7 @@ fn op_link(ui: &mut Ui, ctx: &RunCtx<'_>, (recording, links): (&Recording, &Link
 }
 
 /// A name that selects what it names; plain text if the open file does not have it.
-fn link(ui: &mut Ui, ctx: &RunCtx<'_>, words: &str, item: Option<Item>, is_strong: bool) {
+pub(super) fn link(ui: &mut Ui, ctx: &RunCtx<'_>, words: &str, item: Option<Item>, is_strong: bool) {
     let t = ctx.tokens;
     let font = if is_strong { t.body_strong() } else { t.body_medium() };
     let Some(item) = item else {

@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arenascope_gpu::parent::{ChildCommand, Patience, probe_in_child, run_in_child};
 use arenascope_gpu::probe::ProbeReport;
 use arenascope_gpu::program::Program;
-use arenascope_gpu::protocol::{Event, RunOptions};
+use arenascope_gpu::protocol::{Event, Mode, RunOptions};
 use arenascope_gpu::record::RunRecord;
 use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::control::{Control, Progress};
 
 use super::recording::Recording;
-use super::words::regime_name;
+use super::settings::{NO_BRANCHES, NOTHING_TO_COMPUTE};
+use super::words::{capital, for_window, regime_name};
 use crate::session::Planned;
 
 /// How the window reaches devices: always through a child process of its own program.
@@ -87,18 +88,43 @@ pub fn probe(access: &DeviceAccess) -> ProbeReport {
 /// The plan is no program for a device; the sentence says why.
 pub fn run(order: &RunOrder, control: &Control<'_>) -> Result<Arc<Recording>, String> {
     say(control, "Preparing the plan for the device", None);
-    let prepared = &order.planned.prepared;
-    let checked = CheckedPlan::new(Arc::clone(&prepared.problem), Arc::clone(&order.planned.plan));
-    let checked =
-        checked.map_err(|report| format!("the plan has {} and was not run", crate::text::counted(report.n_violations, "fault", "faults")))?;
-    let program = Program::new(&prepared.workload.file, &checked, prepared.context.as_deref()).map_err(|error| error.to_string())?;
-    let program = program.scaled(order.times).map_err(|error| error.to_string())?;
+    let program = program(&order.planned, &order.options)?.scaled(order.times).map_err(|error| error.to_string())?;
     let options = RunOptions { gpu_lib: order.access.gpu_lib.as_ref().map(|path| path.display().to_string()), ..order.options.clone() };
     say(control, "Opening the device", None);
     let mut told = Told { order, control, n_steps: program.steps.len(), n_done: 0, so_far: RunRecord::new(&program, &options) };
     let is_cancelled = || control.is_stopped();
     let record = run_in_child(&order.access.command, &program, &options, order.access.patience, &is_cancelled, &mut |event| told.hear(event));
     Ok(Arc::new(Recording::new(order.name.clone(), record)))
+}
+
+/// The plan as a program, with what its mode and its streams need.
+fn program(planned: &Planned, options: &RunOptions) -> Result<Program, String> {
+    let prepared = &planned.prepared;
+    let checked = CheckedPlan::new(Arc::clone(&prepared.problem), Arc::clone(&planned.plan));
+    let checked =
+        checked.map_err(|report| format!("the plan has {} and was not run", crate::text::counted(report.n_violations, "fault", "faults")))?;
+    let program = Program::new(&prepared.workload.file, &checked, prepared.context.as_deref()).map_err(|error| error.to_string())?;
+    let program = match (&prepared.context, options.mode) {
+        (_, Mode::Integrity) => program,
+        (Some(context), Mode::Compute) => program.with_arithmetic(&checked, context).map_err(|error| for_window(&error.to_string()))?,
+        (None, Mode::Compute) => return Err(NOTHING_TO_COMPUTE.to_owned()),
+    };
+    match (&prepared.context, options.streams) {
+        (_, ..=1) => Ok(program),
+        (Some(context), _) => Ok(program.with_order(&checked, context)),
+        (None, _) => Err(NO_BRANCHES.to_owned()),
+    }
+}
+
+/// Why the ops of a plan cannot be computed: the first op that has no kernel, with the reason. Time O(graph).
+pub(super) fn uncomputable(planned: &Planned) -> Option<String> {
+    let options = RunOptions { mode: Mode::Compute, ..RunOptions::default() };
+    program(planned, &options).err().map(|why| sentence(&why))
+}
+
+fn sentence(words: &str) -> String {
+    let end = if words.ends_with('.') { "" } else { "." };
+    format!("{}{end}", capital(words))
 }
 
 /// What was heard of a run so far.
@@ -119,6 +145,9 @@ impl Told<'_> {
             Event::Step { regime, step, .. } if step.is_multiple_of(16) => {
                 let part = crate::views::chart::step_value(*step as u64 + 1) / crate::views::chart::step_value(self.n_steps as u64);
                 self.tell(&format!("{}: step {} of {}", regime_name(*regime), step + 1, self.n_steps), part / 2.0);
+            }
+            Event::Progress { iterations, .. } if self.order.options.mode == Mode::Compute => {
+                say(self.control, &format!("Computing: iteration {}", iterations + 1), None);
             }
             Event::Progress { regime, iterations } => {
                 let part = f64::from(*iterations) / f64::from(self.order.options.timed_iterations.max(1));

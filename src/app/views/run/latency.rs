@@ -1,7 +1,7 @@
 //! How long iterations took: one dot each, one row per regime, and the percentiles.
 
 use arenascope_gpu::latency::Latency;
-use arenascope_gpu::protocol::RegimeReport;
+use arenascope_gpu::record::RunRecord;
 use egui::{Align2, Rect, ScrollArea, Sense, Stroke, Ui, pos2, vec2};
 
 use super::frame::{RunCtx, cut_text};
@@ -24,6 +24,46 @@ const NUMBER: f32 = 66.0;
 /// From this ratio of the longest to the shortest iteration on, the axis is logarithmic.
 const LOG_FROM: f64 = 12.0;
 
+/// Iterations that were timed alike.
+struct Times<'a> {
+    name: String,
+    /// What the row is called where it is read aloud.
+    spoken: String,
+    latency: &'a Latency,
+    device_ms: Option<f64>,
+    is_arena: bool,
+}
+
+impl<'a> Times<'a> {
+    /// All of a run: of each regime, of the same on one stream and with other waits, and of computing.
+    fn of(record: &'a RunRecord) -> Vec<Self> {
+        let mut rows = Vec::new();
+        for report in &record.regimes {
+            let Some(latency) = &report.latency else { continue };
+            let (name, spoken, is_arena) = (regime_name(report.regime), report.regime.name(), report.regime.is_arena());
+            rows.push(Self { name: name.to_owned(), spoken: spoken.to_owned(), latency, device_ms: report.device_ms, is_arena });
+            let Some(cost) = &report.streams else { continue };
+            for (what, other) in
+                [("one stream", &cost.one_stream), ("graph's waits alone", &cost.graph_only), ("with the plan's waits", &cost.with_plan)]
+            {
+                // One of them is the run itself.
+                if let Some(other) = other.as_ref().filter(|other| *other != latency) {
+                    rows.push(Self { name: format!("    {what}"), spoken: format!("{spoken}, {what}"), latency: other, device_ms: None, is_arena });
+                }
+            }
+        }
+        let computing = record.compute.as_ref().and_then(|report| report.latency.as_ref());
+        rows.extend(computing.map(|latency| Self {
+            name: "Computing, static arena".to_owned(),
+            spoken: "computing".to_owned(),
+            latency,
+            device_ms: None,
+            is_arena: true,
+        }));
+        rows
+    }
+}
+
 /// Where a time stands between the edges of the plot.
 struct TimeAxis {
     x: Scale,
@@ -31,8 +71,8 @@ struct TimeAxis {
 }
 
 impl TimeAxis {
-    fn new(rows: &[(&RegimeReport, &Latency)], plot: Rect) -> Self {
-        let samples = || rows.iter().flat_map(|(_, latency)| latency.samples_ms.iter().copied()).filter(|ms| ms.is_finite() && *ms >= 0.0);
+    fn new(rows: &[Times<'_>], plot: Rect) -> Self {
+        let samples = || rows.iter().flat_map(|row| row.latency.samples_ms.iter().copied()).filter(|ms| ms.is_finite() && *ms >= 0.0);
         let (least, most) = samples().fold((f64::INFINITY, 0.0_f64), |(least, most), ms| (least.min(ms), most.max(ms)));
         let (least, most) = if least > most { (0.0, 1.0) } else { (least.max(1e-6), most.max(1e-6)) };
         let is_log = most / least > LOG_FROM;
@@ -78,8 +118,7 @@ fn jitter(index: usize) -> f32 {
 /// Draws the rows.
 pub(super) fn times_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording) {
     let t = ctx.tokens;
-    let rows: Vec<(&RegimeReport, &Latency)> =
-        recording.record.regimes.iter().filter_map(|report| Some((report, report.latency.as_ref()?))).collect();
+    let rows = Times::of(&recording.record);
     let area = ui.available_rect_before_wrap();
     if rows.is_empty() {
         let words = Notice::empty(Icon::CLOCK, "No iteration of this run was timed", &[]);
@@ -92,19 +131,19 @@ pub(super) fn times_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording) {
     let n = u16::try_from(rows.len()).unwrap_or(1);
     let height = (ui.available_height() / f32::from(n)).clamp(24.0, 40.0);
     ScrollArea::vertical().id_salt("run-latency").auto_shrink(false).show(ui, |ui| {
-        for (report, latency) in rows {
-            row(ui, t, &axis, plot, (report, latency), height);
+        for times in &rows {
+            row(ui, t, &axis, plot, times, height);
         }
     });
 }
 
-fn headings(ui: &mut Ui, t: &'static Tokens, axis: &TimeAxis, plot: Rect, rows: &[(&RegimeReport, &Latency)]) {
+fn headings(ui: &mut Ui, t: &'static Tokens, axis: &TimeAxis, plot: Rect, rows: &[Times<'_>]) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), space::TABLE_ROW), Sense::hover());
     let painter = ui.painter_at(rect);
     painter.rect_filled(rect, 0.0, t.bg2);
     painter.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.line));
     let y = rect.center().y;
-    let most = rows.iter().map(|(_, latency)| latency.samples_ms.len()).max().unwrap_or(0) as u64;
+    let most = rows.iter().map(|row| row.latency.samples_ms.len()).max().unwrap_or(0) as u64;
     let scale = if axis.is_log { ", log" } else { "" };
     let words = format!("{}{scale}", text::counted(most, "iteration", "iterations"));
     cut_text(&painter, pos2(rect.left() + 12.0, y), Align2::LEFT_CENTER, NAMES - 40.0, (&words, t.body(), t.text3));
@@ -127,7 +166,8 @@ fn number_at(plot: Rect, index: usize) -> f32 {
     plot.right() + NUMBER * f32::from(u8::try_from(index + 1).unwrap_or(1))
 }
 
-fn row(ui: &mut Ui, t: &'static Tokens, axis: &TimeAxis, plot: Rect, (report, latency): (&RegimeReport, &Latency), height: f32) {
+fn row(ui: &mut Ui, t: &'static Tokens, axis: &TimeAxis, plot: Rect, times: &Times<'_>, height: f32) {
+    let latency = times.latency;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
     let painter = ui.painter_at(rect);
     let pixels = Pixels::of(&painter);
@@ -137,8 +177,8 @@ fn row(ui: &mut Ui, t: &'static Tokens, axis: &TimeAxis, plot: Rect, (report, la
         painter.vline(pixels.centre(axis.pixel(ms)), rect.y_range(), Stroke::new(pixels.one(), t.grid));
     }
     let y = rect.center().y;
-    cut_text(&painter, pos2(rect.left() + 12.0, y), Align2::LEFT_CENTER, NAMES - 20.0, (regime_name(report.regime), t.body_medium(), t.text));
-    let colour = if report.regime.is_arena() { alpha(t.live, 0.55) } else { alpha(t.naive, 0.55) };
+    cut_text(&painter, pos2(rect.left() + 12.0, y), Align2::LEFT_CENTER, NAMES - 20.0, (&times.name, t.body_medium(), t.text));
+    let colour = if times.is_arena { alpha(t.live, 0.55) } else { alpha(t.naive, 0.55) };
     let every = latency.samples_ms.len().div_ceil(MAX_DOTS).max(1);
     for (index, &ms) in latency.samples_ms.iter().enumerate().step_by(every) {
         painter.circle_filled(pos2(axis.pixel(ms), y + jitter(index) * (height * 0.36)), DOT, colour);
@@ -151,14 +191,14 @@ fn row(ui: &mut Ui, t: &'static Tokens, axis: &TimeAxis, plot: Rect, (report, la
         (Some(latency.p95_ms), t.bound),
         (Some(latency.p99_ms), t.warn),
         (Some(latency.std_ms), t.text2),
-        (report.device_ms, t.text2),
+        (times.device_ms, t.text2),
     ];
     for (index, (ms, ink)) in numbers.into_iter().enumerate() {
         let words = ms.map_or_else(|| text::NONE.to_owned(), milliseconds);
         let font = if index == 0 { t.body_strong() } else { t.body() };
         painter.text(pos2(number_at(plot, index), y), Align2::RIGHT_CENTER, words, font, ink);
     }
-    let label = format!("times of {}: p50 {}, p99 {}", report.regime.name(), milliseconds(latency.p50_ms), milliseconds(latency.p99_ms));
+    let label = format!("times of {}: p50 {}, p99 {}", times.spoken, milliseconds(latency.p50_ms), milliseconds(latency.p99_ms));
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Row, true, &label));
     let drawn = if every > 1 { format!(", every {every}th is drawn") } else { String::new() };
     let words = format!(

@@ -1,5 +1,7 @@
 //! The Run view: executes a checked plan on a device and lays measured memory over planned memory.
 
+mod arithmetic;
+mod computed;
 mod findings;
 mod footprint;
 mod frame;
@@ -12,12 +14,14 @@ mod residual;
 mod runs;
 mod settings;
 mod side;
+mod streams;
 mod toolbar;
 mod words;
 
 use std::sync::Arc;
 
 use arenascope_gpu::probe::ProbeReport;
+use arenascope_gpu::protocol::Mode;
 use arenascope_gpu::regimes::Regime;
 use egui::{Rect, RichText, Sense, Stroke, Ui, UiBuilder, vec2};
 
@@ -79,6 +83,7 @@ pub(crate) struct Measured<'a> {
 enum Tab {
     Regimes,
     Times,
+    Streams,
     Findings,
     Footprint,
     Runs,
@@ -116,6 +121,7 @@ pub struct RunState {
     tab: Tab,
     lower: Lower,
     links: findings::Links,
+    arithmetic: arithmetic::Arithmetic,
 }
 
 impl Default for RunState {
@@ -137,6 +143,7 @@ impl Default for RunState {
             tab: Tab::Regimes,
             lower: Lower::Residual,
             links: findings::Links::default(),
+            arithmetic: arithmetic::Arithmetic::default(),
         }
     }
 }
@@ -218,6 +225,9 @@ impl RunState {
         ui.spacing_mut().item_spacing = egui::Vec2::ZERO;
         self.ask_for_devices(ctx);
         self.refresh(ctx.planned);
+        if let Some(planned) = ctx.planned.filter(|_| ctx.has_devices) {
+            self.arithmetic.update(planned, ui.ctx());
+        }
         let area = ui.available_rect_before_wrap();
         let has_side = area.width() >= SIDE_FROM;
         let right = if has_side { space::RIGHT_COLUMN[0] } else { 0.0 };
@@ -319,12 +329,21 @@ impl RunState {
     }
 
     fn charts(&mut self, ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording) {
-        let regime = self.regime_of(recording);
-        frame::ruler(ui, ctx);
-        let Some(regime) = regime else {
-            overlay::nothing_ran(ui, ctx, recording);
+        if let Some(report) = &recording.record.compute {
+            self.links.update(recording, ctx.planned);
+            computed::computed_ui(ui, ctx, recording, report, &self.links);
             return;
-        };
+        }
+        let regime = self.regime_of(recording);
+        if recording.is_computed() || regime.is_none() {
+            // A run that goes on counts as failed until its end.
+            if ctx.running.is_none() {
+                overlay::nothing_ran(ui, ctx, recording);
+            }
+            return;
+        }
+        frame::ruler(ui, ctx);
+        let Some(regime) = regime else { return };
         let height = ui.available_height();
         let has_times = recording.regime(regime).is_some_and(|(_, curves)| curves.step_ns.is_some());
         let small = (height * 0.17).clamp(56.0, 110.0) + space::PANEL_HEADER;
@@ -376,7 +395,14 @@ impl RunState {
                 let device = self.settings.device(self.probe.value().map(|probe| &**probe));
                 let name = words::device_name(device, settings::described(self.probe.value().map(|probe| &**probe), device));
                 let start = format!("Run on {name}");
-                let detail = "A run executes every step, checks every read, and measures what memory the plan really takes beside five other ways of getting it.";
+                let detail = match self.settings.mode {
+                    Mode::Integrity => {
+                        "A run executes every step, checks every read, and measures what memory the plan really takes beside five other ways of getting it."
+                    }
+                    Mode::Compute => {
+                        "A run computes every op in the arena, and compares every read with a run in which every tensor has memory of its own."
+                    }
+                };
                 let actions = [Action::primary(&start).with_icon(Icon::PLAY), open];
                 let words = Notice { icon: Icon::PLAY, failed: false, title: "This plan has not been run yet", detail, actions: &actions };
                 notice(ui, ctx.tokens, area, &words)
@@ -404,8 +430,12 @@ impl RunState {
         let title = progress.map_or(running.label.as_str(), |progress| progress.what.as_str());
         #[expect(clippy::cast_possible_truncation, reason = "a share of a progress line")]
         let fraction = progress.and_then(|progress| progress.fraction).map(|fraction| fraction as f32);
-        let n_done = self.live.get().map_or(0, |live| live.record.regimes.len());
-        let figure = format!("{n_done} of {} regimes · {}", self.settings.regimes.len(), text::time(seconds));
+        let live = self.live.get();
+        let regimes = live.filter(|live| !live.is_computed()).map(|live| {
+            let (n_done, n) = (live.record.regimes.len(), live.record.options.regimes.len());
+            format!("{n_done} of {n} regimes · ")
+        });
+        let figure = format!("{}{}", regimes.unwrap_or_default(), text::time(seconds));
         if progress_card(ui, ctx.tokens, area, title, &figure, fraction) {
             ctx.send(Command::Run(RunCommand::Stop));
         }
@@ -414,7 +444,13 @@ impl RunState {
     fn tabs(&self, recording: Option<&Recording>, has_device_tab: bool) -> Vec<Tab> {
         let mut tabs = Vec::new();
         if let Some(recording) = recording.filter(|_| self.failure.is_none()) {
-            tabs.extend([Tab::Regimes, Tab::Times]);
+            if !recording.is_computed() {
+                tabs.push(Tab::Regimes);
+            }
+            tabs.push(Tab::Times);
+            if streams::reports(recording).next().is_some() {
+                tabs.push(Tab::Streams);
+            }
             tabs.push(Tab::Findings);
             if recording.footprint.is_some() {
                 tabs.push(Tab::Footprint);
@@ -436,6 +472,7 @@ impl RunState {
                 let looked_at = self.regime_of(recording);
                 regimes::table(ui, ctx, recording, looked_at, &mut self.regime, &mut self.beside);
             }
+            (Tab::Streams, Some(recording)) => streams::streams_ui(ui, ctx, recording),
             (Tab::Times, Some(recording)) => latency::times_ui(ui, ctx, recording),
             (Tab::Findings, Some(recording)) => {
                 self.links.update(recording, ctx.planned);
@@ -468,6 +505,7 @@ impl RunState {
             let name = match tab {
                 Tab::Regimes => "Regimes".to_owned(),
                 Tab::Times => "Times".to_owned(),
+                Tab::Streams => "Streams".to_owned(),
                 Tab::Findings => recording.map_or_else(String::new, |recording| format!("Findings ({})", text::count(recording.record.n_findings))),
                 Tab::Footprint => "Footprint".to_owned(),
                 Tab::Runs => format!("Runs ({})", self.recordings.len()),

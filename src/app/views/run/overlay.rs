@@ -7,7 +7,7 @@ use egui::{Align2, Color32, Mesh, Painter, Rect, Sense, Shape, Stroke, Ui, pos2,
 
 use super::frame::{RunCtx, byte_axis, curve_path, cut_text, fill_below, n_columns, step_chart, step_pointer, strip, tip};
 use super::recording::{Kinship, Recording, RegimeCurves};
-use super::words::{milliseconds, regime_name, signed_bytes, verdict};
+use super::words::{milliseconds, regime_name, signed_bytes, verdict, waits_name};
 use crate::axis::{Range, Scale};
 use crate::draw::{Hatch, Notice, Pixels, dashed_runs, hatch, icon_button, notice, polyline, tag};
 use crate::text;
@@ -105,8 +105,12 @@ pub(super) fn nothing_ran(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording) 
 fn facts(recording: &Recording, regime: Regime) -> String {
     let scale = recording.record.scale;
     let scaled = if scale > 1 { format!(" · all sizes × {}", text::count(scale)) } else { String::new() };
+    let streams = match recording.record.options.streams {
+        0 | 1 => String::new(),
+        n => format!(" · {n} streams, {} waits", waits_name(recording.record.options.waits)),
+    };
     let simulated = if recording.is_simulated() { " · simulated" } else { "" };
-    format!("{}, first iteration{scaled}{simulated} · {}", regime_name(regime), recording.name)
+    format!("{}, first iteration{streams}{scaled}{simulated} · {}", regime_name(regime), recording.name)
 }
 
 /// The words beside a recording that is not of the plan that is shown.
@@ -182,7 +186,9 @@ fn baseline_bar(ui: &Ui, t: &'static Tokens, recording: &Recording, chart: &Char
     let pixels = Pixels::of(&painter);
     let [left, width] = BAR;
     let x = chart.rect.left() + left..=chart.rect.left() + left + width;
-    let whole = y.pixel(step_value(record.own_bytes));
+    let empty = record.empty.map(|empty| empty.used_bytes);
+    let bytes = record.own_bytes.saturating_add(empty.unwrap_or(0));
+    let whole = y.pixel(step_value(bytes));
     let highest = (chart.plot.bottom() - chart.plot.height() * BROKEN_BAR).max(chart.plot.top() + 34.0);
     let is_broken = whole < highest;
     let top = whole.max(highest).min(chart.plot.bottom() - 1.0);
@@ -190,23 +196,53 @@ fn baseline_bar(ui: &Ui, t: &'static Tokens, recording: &Recording, chart: &Char
     let mut mesh = Mesh::default();
     mesh.add_colored_rect(bar, t.bg3);
     hatch(&mut mesh, bar, t.text3, Hatch::HOLE);
+    if let Some(empty) = empty {
+        let band = empty_band(bar, empty, bytes);
+        mesh.add_colored_rect(band, t.disabled);
+    }
     painter.add(Shape::mesh(mesh));
+    if let Some(band) = empty.map(|empty| empty_band(bar, empty, bytes)) {
+        painter.hline(band.x_range(), pixels.centre(band.top()), Stroke::new(pixels.one(), t.line2));
+        let lines = t.size.tick + 2.0;
+        if band.height() > 2.0 * lines + 4.0 {
+            for (word, dy) in [("empty", -0.5), ("context", 0.5)] {
+                let at = pos2(band.center().x, band.center().y + dy * lines);
+                cut_text(&painter, at, Align2::CENTER_CENTER, band.width() + 6.0, (word, t.tick(), t.text));
+            }
+        }
+    }
     painter.rect_stroke(bar, 0.0, Stroke::new(pixels.one(), t.line2), egui::StrokeKind::Inside);
     if is_broken {
         break_mark(&painter, t, bar);
     }
     let above = pos2(bar.center().x, bar.top() - 3.0);
-    cut_text(&painter, above, Align2::CENTER_BOTTOM, 72.0, (&text::bytes(record.own_bytes), t.tick_strong(), t.text));
+    cut_text(&painter, above, Align2::CENTER_BOTTOM, 72.0, (&text::bytes(bytes), t.tick_strong(), t.text));
     cut_text(&painter, above - vec2(0.0, t.size.tick + 3.0), Align2::CENTER_BOTTOM, 72.0, ("baseline", t.tick(), t.text3));
     painter.vline(pixels.centre(bar.right() + 12.0), chart.rect.y_range(), Stroke::new(pixels.one(), t.line));
     let response = ui.interact(bar.expand2(vec2(6.0, 0.0)).with_min_y(bar.top() - 34.0), chart.response.id.with("baseline"), Sense::hover());
+    let spoken = match empty {
+        Some(empty) => format!("baseline {}, of which empty context {}", text::bytes(bytes), text::bytes(empty)),
+        None => format!("baseline {}", text::bytes(bytes)),
+    };
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &spoken));
     response.on_hover_ui(|ui| {
         ui.set_max_width(300.0);
-        let words = "Taken before any way of getting memory begins, and no part of the curves: context, kernels, tables, static memory.";
+        let words = "In use before any way of getting memory begins, and no part of the curves: context, kernels, tables, static memory.";
         ui.label(egui::RichText::new(words).font(t.body()).color(t.text2));
-        tip(ui, t, "in all", &text::exact_bytes(record.own_bytes), t.text);
+        tip(ui, t, "in all", &text::exact_bytes(bytes), t.text);
+        if let Some(empty) = empty {
+            tip(ui, t, "empty context", &text::exact_bytes(empty), t.text);
+            tip(ui, t, "taken by the run", &text::exact_bytes(record.own_bytes), t.text);
+        }
         tip(ui, t, "static memory", &text::exact_bytes(record.static_bytes), t.text);
     });
+}
+
+/// The part of the baseline that is there with a context and nothing else: in proportion, also in a broken bar.
+fn empty_band(bar: Rect, empty: u64, bytes: u64) -> Rect {
+    #[expect(clippy::cast_possible_truncation, reason = "a share of a height")]
+    let part = (step_value(empty) / step_value(bytes.max(1))).min(1.0) as f32;
+    bar.with_min_y(bar.bottom() - bar.height() * part)
 }
 
 fn break_mark(painter: &Painter, t: &Tokens, bar: Rect) {

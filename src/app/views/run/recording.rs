@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arenascope_gpu::device::DeviceKind;
-use arenascope_gpu::protocol::RegimeReport;
+use arenascope_gpu::protocol::{Mode, RegimeReport};
 use arenascope_gpu::record::RunRecord;
 use arenascope_gpu::regimes::Regime;
 use arenascope_gpu::residual::{Held, Residual, residual, tolerance_bytes};
@@ -172,6 +172,12 @@ impl Recording {
     #[must_use]
     pub fn number(&self, index: usize) -> Option<u64> {
         self.starts[..self.starts.len() - 1].get(index).copied()
+    }
+
+    /// Whether the ops were computed, or were to be.
+    #[must_use]
+    pub fn is_computed(&self) -> bool {
+        self.record.options.mode == Mode::Compute
     }
 
     /// Whether the device only pretends to be one.

@@ -67,6 +67,9 @@ pub(super) fn residual_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, 
             tip(ui, t, "other programs", &signed_bytes(parts.others), t.text2);
             tip(ui, t, "unexplained", &signed_bytes(parts.unexplained), if parts.unexplained == 0 { t.ok } else { t.err });
         }
+        if let Some(empty) = recording.record.empty {
+            tip(ui, t, "below both: empty context", &text::bytes(empty.used_bytes), t.text3);
+        }
     });
     let label = format!(
         "Residual chart: from {} to {}, unexplained at {}",

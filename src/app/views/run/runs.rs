@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use arenascope_gpu::device::DeviceKind;
-use arenascope_gpu::protocol::{Outcome, RegimeReport};
+use arenascope_gpu::latency::Latency;
+use arenascope_gpu::protocol::{Mode, Outcome};
 use egui::{Align2, Color32, Rect, ScrollArea, Sense, Stroke, Ui, UiBuilder, pos2, vec2};
 
 use super::frame::{RunCtx, cut_text, strip};
 use super::recording::Recording;
-use super::words::{milliseconds, regime_name};
+use super::words::{milliseconds, regime_name, waits_name};
 use super::{Kinship, RunCommand};
 use crate::command::Command;
 use crate::draw::{icon_button, icon_toggle};
@@ -105,7 +106,12 @@ fn facts(recording: &Recording, kinship: Kinship, has_file: bool) -> String {
         Kinship::SameSteps => "another plan · ".to_owned(),
         Kinship::Stranger => format!("of {} · ", record.file),
     };
-    format!("{whose}{device} · arena {}{scale} · {outcome}", text::bytes(record.arena_bytes))
+    let how = match (record.options.mode, record.options.streams) {
+        (Mode::Compute, _) => " · computed".to_owned(),
+        (Mode::Integrity, n @ 2..) => format!(" · {n} streams, {} waits", waits_name(record.options.waits)),
+        (Mode::Integrity, _) => String::new(),
+    };
+    format!("{whose}{device} · arena {}{scale}{how} · {outcome}", text::bytes(record.arena_bytes))
 }
 
 /// Right edges of the numbers: measured and median of both runs, and their changes.
@@ -136,40 +142,54 @@ fn differences(ui: &mut Ui, ctx: &RunCtx<'_>, shown: &Recording, against: &Recor
         ui.spacing_mut().item_spacing = egui::Vec2::ZERO;
         for (report, _) in shown.ran() {
             if let Some((other, _)) = against.regime(report.regime) {
-                difference(ui, t, report, other);
+                let sides = [report, other].map(|report| Side { bytes: Some(report.measured_peak_bytes), latency: report.latency.as_ref() });
+                difference(ui, t, (regime_name(report.regime), report.regime.name()), sides);
             }
+        }
+        if let (Some(report), Some(other)) = (&shown.record.compute, &against.record.compute) {
+            let sides = [report, other].map(|report| Side { bytes: None, latency: report.latency.as_ref() });
+            difference(ui, t, ("Computing, static arena", "computing"), sides);
         }
     });
 }
 
-fn difference(ui: &mut Ui, t: &'static Tokens, report: &RegimeReport, other: &RegimeReport) {
+/// What is compared of one of two runs.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    /// The measured peak; `None` where none was measured.
+    bytes: Option<u64>,
+    latency: Option<&'a Latency>,
+}
+
+fn difference(ui: &mut Ui, t: &'static Tokens, (name, spoken): (&str, &str), [own, other]: [Side<'_>; 2]) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), space::TABLE_ROW), Sense::hover());
     let painter = ui.painter_at(rect);
     painter.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.grid));
     let columns = columns(rect);
-    let name = (regime_name(report.regime), t.body_medium(), t.text);
+    let name = (name, t.body_medium(), t.text);
     cut_text(&painter, pos2(rect.left() + 12.0, rect.center().y), Align2::LEFT_CENTER, columns[0] - rect.left() - 84.0, name);
-    let (bytes, others) = (report.measured_peak_bytes, other.measured_peak_bytes);
-    let change = text::change_bytes(others, bytes);
-    let median = |report: &RegimeReport| report.latency.as_ref().map(|latency| latency.p50_ms);
+    let both = own.bytes.zip(other.bytes);
+    let peak = |side: Side<'_>| side.bytes.map_or_else(|| text::NONE.to_owned(), text::bytes);
+    let change = both.map_or_else(|| text::NONE.to_owned(), |(bytes, others)| text::change_bytes(others, bytes));
+    let median = |side: Side<'_>| side.latency.map(|latency| latency.p50_ms);
     let shown = |ms: Option<f64>| ms.map_or_else(|| text::NONE.to_owned(), milliseconds);
-    let ratio = median(report).zip(median(other)).filter(|(_, other)| *other > 0.0).map(|(own, other)| own / other - 1.0);
+    let ratio = median(own).zip(median(other)).filter(|(_, other)| *other > 0.0).map(|(own, other)| own / other - 1.0);
     let better = |is_less: bool, is_more: bool| match (is_less, is_more) {
         (true, _) => t.ok,
         (_, true) => t.warn,
         _ => t.text3,
     };
     let words: [(String, Color32); 6] = [
-        (text::bytes(bytes), t.text),
-        (text::bytes(others), t.text2),
-        (change.clone(), better(bytes < others, bytes > others)),
-        (shown(median(report)), t.text),
+        (peak(own), t.text),
+        (peak(other), t.text2),
+        (change.clone(), both.map_or(t.text3, |(bytes, others)| better(bytes < others, bytes > others))),
+        (shown(median(own)), t.text),
         (shown(median(other)), t.text2),
         (ratio.map_or_else(|| text::NONE.to_owned(), text::change_percent), ratio.map_or(t.text3, |ratio| better(ratio < -0.01, ratio > 0.01))),
     ];
     for (x, (words, colour)) in columns.into_iter().zip(words) {
         painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, words, t.body(), colour);
     }
-    let label = format!("difference of {}: {change}", report.regime.name());
+    let label = format!("difference of {spoken}: {change}");
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Row, true, &label));
 }

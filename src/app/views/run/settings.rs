@@ -3,10 +3,16 @@
 use arenascope_gpu::device::DeviceDescription;
 use arenascope_gpu::probe::ProbeReport;
 use arenascope_gpu::program::{refusal, suggested_scale};
-use arenascope_gpu::protocol::{DeviceChoice, RunOptions};
+use arenascope_gpu::protocol::{DeviceChoice, Mode, RunOptions, Waits};
 use arenascope_gpu::regimes::Regime;
 
+use super::words::unsupported;
 use crate::session::Planned;
+
+/// Why nothing of a bare problem can be computed.
+pub(super) const NOTHING_TO_COMPUTE: &str = "The file has buffers but no graph, so that there is nothing to compute.";
+/// Why a bare problem runs on one stream.
+pub(super) const NO_BRANCHES: &str = "The file has buffers but no graph, so that nothing says which ops may run side by side.";
 
 /// By how much a plan is multiplied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +38,12 @@ pub struct RunSettings {
     pub budget_bytes: Option<u64>,
     /// Whether the arena's bytes are looked at after every step.
     pub footprint: bool,
+    /// What is done with the tensors.
+    pub mode: Mode,
+    /// Streams over which the ops are spread.
+    pub streams: u32,
+    /// What makes one stream wait for another.
+    pub waits: Waits,
 }
 
 impl Default for RunSettings {
@@ -44,6 +56,9 @@ impl Default for RunSettings {
             scale: Scale::Auto,
             budget_bytes: None,
             footprint: false,
+            mode: options.mode,
+            streams: options.streams,
+            waits: options.waits,
         }
     }
 }
@@ -60,9 +75,55 @@ impl RunSettings {
     #[must_use]
     pub fn times(&self, device: DeviceChoice, arena_bytes: u64) -> u64 {
         match (self.scale, device) {
+            // What is computed has the sizes of the file.
+            _ if self.mode == Mode::Compute => 1,
             (Scale::Times(times), _) => times.max(1),
             (Scale::Auto, DeviceChoice::Cpu) => 1,
             (Scale::Auto, DeviceChoice::Gpu(_)) => suggested_scale(arena_bytes),
+        }
+    }
+
+    /// The ways of getting memory that the next run takes: only the arena computes, and only what holds its memory
+    /// throughout runs on several streams.
+    #[must_use]
+    pub fn regimes_of_run(&self) -> Vec<Regime> {
+        if self.mode == Mode::Compute {
+            return vec![Regime::Arena];
+        }
+        let fitting = self.regimes.iter().copied().filter(|&regime| unsupported(regime, false, self.streams_of_run()).is_none());
+        let fitting: Vec<Regime> = fitting.collect();
+        if fitting.is_empty() { vec![Regime::Arena] } else { fitting }
+    }
+
+    /// The streams that the next run takes: what computes runs on one.
+    #[must_use]
+    pub fn streams_of_run(&self) -> u32 {
+        if self.mode == Mode::Compute { 1 } else { self.streams.max(1) }
+    }
+
+    /// What the child is asked for.
+    #[must_use]
+    pub fn options(&self, device: DeviceChoice) -> RunOptions {
+        RunOptions {
+            device,
+            regimes: self.regimes_of_run(),
+            timed_iterations: self.iterations,
+            budget_bytes: self.budget_bytes,
+            footprint: self.footprint && self.mode == Mode::Integrity,
+            mode: self.mode,
+            streams: self.streams_of_run(),
+            waits: self.waits,
+            ..RunOptions::default()
+        }
+    }
+
+    /// Why a plan without a graph cannot be run this way; `None` if it can, or has a graph.
+    #[must_use]
+    pub(super) fn lacks_graph(&self, planned: &Planned) -> Option<&'static str> {
+        match self.mode {
+            _ if planned.prepared.context.is_some() => None,
+            Mode::Compute => Some(NOTHING_TO_COMPUTE),
+            Mode::Integrity => (self.streams > 1).then_some(NO_BRANCHES),
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) fn side_ui(ui: &mut Ui, ctx: &RunCtx<'_>, state: &RunState, recording
         outcome(ui, ctx, recording, state.shown_kinship().filter(|_| ctx.running.is_none()));
         if let Some((report, curves)) = state.regime_of(recording).and_then(|regime| recording.regime(regime)) {
             bytes(ui, ctx, recording, report, curves);
+        } else if recording.record.compute.is_some() {
+            bytes_of_computing(ui, ctx.tokens, recording);
         }
     });
 }
@@ -134,7 +136,8 @@ fn recorded_device(ui: &mut Ui, t: &'static Tokens, recording: &Recording) {
 
 fn outcome(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, kinship: Option<Kinship>) {
     let t = ctx.tokens;
-    strip(ui, t, "Integrity", "every read is checked", |_| ());
+    let (title, facts) = if recording.is_computed() { ("Computed", "every read is compared") } else { ("Integrity", "every read is checked") };
+    strip(ui, t, title, facts, |_| ());
     inside(ui, |ui| {
         if ctx.running.is_some() {
             paragraph(ui, t, "The run goes on.", t.text2);
@@ -209,11 +212,41 @@ fn bytes(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, report: &RegimeRe
         total(ui, t, "measured above the baseline", measured);
         let own = recording.record.own_bytes;
         let statics = recording.record.static_bytes.min(own);
-        for (name, bytes) in [("context, kernels and tables", own - statics), ("static memory: weights, inputs", statics)] {
-            row(ui, t, &Part { name, bytes: i64::try_from(bytes).unwrap_or(i64::MAX), colour: t.bg3, is_hatched: true });
-        }
+        let empty = recording.record.empty.map(|empty| empty.used_bytes);
+        let tables = if empty.is_some() { "kernels and tables" } else { "context, kernels and tables" };
+        held(ui, t, tables, own - statics);
+        held(ui, t, "static memory: weights, inputs", statics);
         rule(ui, t);
-        total(ui, t, "taken by the run", measured.saturating_add(own));
+        let taken = measured.saturating_add(own);
+        total(ui, t, "taken by the run", taken);
+        if let Some(empty) = empty {
+            empty_context(ui, t, empty);
+            total(ui, t, "in use", taken.saturating_add(empty));
+        }
+    });
+}
+
+/// Bytes that are held throughout.
+fn held(ui: &mut Ui, t: &Tokens, name: &'static str, bytes: u64) -> egui::Response {
+    row(ui, t, &Part { name, bytes: i64::try_from(bytes).unwrap_or(i64::MAX), colour: t.bg3, is_hatched: true })
+}
+
+fn empty_context(ui: &mut Ui, t: &Tokens, bytes: u64) {
+    let part = Part { name: "empty context", bytes: i64::try_from(bytes).unwrap_or(i64::MAX), colour: t.disabled, is_hatched: false };
+    row(ui, t, &part).on_hover_text("In use before the run takes anything: the context or process itself and, on a GPU, what other programs hold");
+}
+
+/// What a run that computes holds; the memory of its own that every tensor has beside the arena is not counted here.
+fn bytes_of_computing(ui: &mut Ui, t: &'static Tokens, recording: &Recording) {
+    let record = &recording.record;
+    strip(ui, t, "Memory", "besides every tensor's own", |_| ());
+    inside(ui, |ui| {
+        held(ui, t, "arena", record.arena_bytes);
+        held(ui, t, "static memory: weights, inputs", record.static_bytes);
+        held(ui, t, "kernels and tables", record.own_bytes);
+        if let Some(empty) = record.empty {
+            empty_context(ui, t, empty.used_bytes);
+        }
     });
 }
 
@@ -241,7 +274,7 @@ fn swatch(mesh: &mut Mesh, t: &Tokens, rect: Rect, part: &Part) {
     }
 }
 
-fn row(ui: &mut Ui, t: &Tokens, part: &Part) {
+fn row(ui: &mut Ui, t: &Tokens, part: &Part) -> egui::Response {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), t.size.body + 6.0), Sense::hover());
     let mut mesh = Mesh::default();
     swatch(&mut mesh, t, Rect::from_center_size(egui::pos2(rect.left() + 6.0, rect.center().y), vec2(11.0, 11.0)), part);
@@ -257,7 +290,7 @@ fn row(ui: &mut Ui, t: &Tokens, part: &Part) {
     };
     ui.painter().text(egui::pos2(rect.right(), rect.center().y), egui::Align2::RIGHT_CENTER, &value, t.body_medium(), ink);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("{}: {value}", part.name)));
-    response.on_hover_text(format!("{} B", signed_count(part.bytes)));
+    response.on_hover_text(format!("{} B", signed_count(part.bytes)))
 }
 
 fn signed_count(bytes: i64) -> String {

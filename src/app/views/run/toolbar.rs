@@ -1,17 +1,19 @@
 //! The toolbar while the Run view is shown: what the next run is asked for, and the button that starts it.
 
-use arenascope_gpu::protocol::DeviceChoice;
+use arenascope_gpu::protocol::{DeviceChoice, Mode, Waits};
 use arenascope_gpu::regimes::Regime;
 use arenascope_planner::units::parse_bytes;
 use egui::{Align, Layout, RichText, Ui};
 
-use super::settings::{RunSettings, Scale, blocked, described};
-use super::words::{device_name, kind_name, regime_help, regime_name, unsupported};
+use super::arithmetic::Computable;
+use super::settings::{NO_BRANCHES, RunSettings, Scale, blocked, described};
+use super::words::{device_name, kind_name, mode_name, regime_help, regime_name, unsupported, waits_name};
 use super::{RunCommand, RunState};
 use crate::command::{Command, CommandSender};
-use crate::draw::{Tone, badge, button, primary_button};
+use crate::draw::{Tone, badge, button, icon_button, primary_button};
 use crate::jobs::JobKind;
 use crate::panels::toolbar::drop_down;
+use crate::session::Planned;
 use crate::state::State;
 use crate::text;
 use crate::theme::{Icon, Tokens, space};
@@ -22,6 +24,14 @@ const ITERATIONS: [u32; 5] = [0, 20, 50, 200, 1000];
 const TIMES: [u64; 6] = [1, 4, 16, 64, 256, 1024];
 /// Budgets that are offered, bytes.
 const BUDGETS: [u64; 6] = [256 << 20, 1 << 30, 4 << 30, 8 << 30, 16 << 30, 64 << 30];
+/// Streams that are offered.
+const STREAMS: [u32; 3] = [1, 2, 4];
+/// Width of a menu with sentences in it.
+const MENU: f32 = 330.0;
+/// Why most settings have no choice in compute mode.
+const ONLY_THE_ARENA: &str = "Compute mode runs the arena once, as it is, on one stream.";
+/// Characters of the file's name that are shown: alone, and beside the settings.
+const NAME: [usize; 2] = [26, 16];
 /// Width from which the file's name is shown.
 const NAME_FROM: f32 = 1180.0;
 
@@ -37,7 +47,7 @@ pub(crate) fn run_toolbar_ui(ui: &mut Ui, t: &'static Tokens, state: &State, com
                 && let Some(name) = state.session.as_ref().map(|session| &session.name).or_else(|| view.shown().map(|shown| &shown.record.file))
             {
                 ui.label(Icon::FILE.text(15.0, t.text2));
-                ui.label(RichText::new(text::middle_cut(name, 26)).font(t.body_strong()).color(t.text));
+                ui.label(RichText::new(text::middle_cut(name, NAME[usize::from(has_settings)])).font(t.body_strong()).color(t.text));
                 if has_settings {
                     ui.separator();
                 }
@@ -62,9 +72,9 @@ fn files_ui(ui: &mut Ui, t: &'static Tokens, view: &RunState, commands: &Command
             commands.send(Command::ExportDialog);
         }
     }
-    if ui.available_width() > 80.0
-        && button(ui, t, Some(Icon::FOLDER_OPEN), "Open").on_hover_text("Open a recorded run or another file (Ctrl+O)").clicked()
-    {
+    let open =
+        if ui.available_width() > 80.0 { button(ui, t, Some(Icon::FOLDER_OPEN), "Open") } else { icon_button(ui, t, Icon::FOLDER_OPEN, "Open") };
+    if open.on_hover_text("Open a recorded run or another file (Ctrl+O)").clicked() {
         commands.send(Command::OpenDialog);
     }
 }
@@ -77,10 +87,17 @@ fn settings_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &Comman
     let set = |settings: RunSettings| commands.send(Command::Run(RunCommand::Set(settings)));
     let shown = text::middle_cut(&device_name(device, described(probe, device)), 22);
     drop_down(ui, t, "Device", &shown, 76.0, |ui| device_choices(ui, t, view, commands));
-    let n = settings.regimes.len();
+    mode_ui(ui, t, state, &set);
+    streams_ui(ui, t, state, &set);
+    let is_computing = settings.mode == Mode::Compute;
+    let n = settings.regimes_of_run().len();
     drop_down(ui, t, "Regimes", &format!("{n} of {}", Regime::ALL.len()), 52.0, |ui| {
+        if is_computing {
+            note(ui, t, ONLY_THE_ARENA);
+            return;
+        }
         for regime in Regime::ALL {
-            let why_not = unsupported(regime, device == DeviceChoice::Cpu);
+            let why_not = unsupported(regime, device == DeviceChoice::Cpu, settings.streams_of_run());
             let is_last = n == 1 && settings.regimes.contains(&regime);
             let mut on = settings.regimes.contains(&regime);
             let choice = ui.add_enabled(why_not.is_none() && !is_last, egui::Checkbox::new(&mut on, regime_name(regime)));
@@ -102,10 +119,78 @@ fn settings_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &Comman
     scale_ui(ui, t, state, device, &set);
     budget_ui(ui, t, settings, &set);
     let mut footprint = settings.footprint;
-    let response = ui.checkbox(&mut footprint, RichText::new("Footprint").font(t.body()));
+    let response = ui.add_enabled(!is_computing, egui::Checkbox::new(&mut footprint, RichText::new("Footprint").font(t.body())));
+    let response = response.on_disabled_hover_text("What is computed may leave bytes as they were, so that none can be counted as written.");
     if response.on_hover_text("After every step the device counts the bytes of the arena that have been written").changed() {
         set(RunSettings { footprint, ..settings.clone() });
     }
+}
+
+/// A sentence in a menu, in as many lines as it needs.
+fn note(ui: &mut Ui, t: &Tokens, words: &str) {
+    coloured_note(ui, t, words, t.text2);
+}
+
+fn coloured_note(ui: &mut Ui, t: &Tokens, words: &str, colour: egui::Color32) {
+    ui.set_max_width(MENU);
+    // Menus stretch what is in them, and would stretch the words as well.
+    ui.with_layout(Layout::top_down(Align::LEFT), |ui| ui.add(egui::Label::new(RichText::new(words).font(t.body()).color(colour)).wrap()));
+}
+
+/// What is done with the tensors; why the ops cannot be computed stands below the choice.
+fn mode_ui(ui: &mut Ui, t: &'static Tokens, state: &State, set: &dyn Fn(RunSettings)) {
+    let view = &state.views.run;
+    let settings = &view.settings;
+    drop_down(ui, t, "Mode", mode_name(settings.mode), 62.0, |ui| {
+        if ui.selectable_label(settings.mode == Mode::Integrity, mode_name(Mode::Integrity)).clicked() {
+            set(RunSettings { mode: Mode::Integrity, ..settings.clone() });
+        }
+        note(ui, t, "Every tensor carries a pattern, and every read is checked. Any op can run.");
+        let computable = state.session.as_ref().and_then(|session| session.shown()).map(|planned| view.arithmetic.of(planned));
+        let choice = egui::Button::selectable(settings.mode == Mode::Compute, mode_name(Mode::Compute));
+        if ui.add_enabled(computable == Some(Computable::Yes), choice).clicked() {
+            set(RunSettings { mode: Mode::Compute, ..settings.clone() });
+        }
+        match computable {
+            Some(Computable::Yes) => {
+                note(ui, t, "The ops are computed in the arena, and every read is compared with a run in which every tensor has memory of its own.");
+            }
+            Some(Computable::No(why)) => coloured_note(ui, t, &why, t.warn),
+            Some(Computable::Unknown) => note(ui, t, "Looking at the ops…"),
+            None => note(ui, t, "There is no plan yet."),
+        }
+    });
+}
+
+/// Over how many streams the ops are spread, and what makes one wait for another.
+fn streams_ui(ui: &mut Ui, t: &'static Tokens, state: &State, set: &dyn Fn(RunSettings)) {
+    let settings = &state.views.run.settings;
+    let n = settings.streams_of_run();
+    let shown = if n > 1 { format!("{n}, {}", waits_name(settings.waits)) } else { n.to_string() };
+    drop_down(ui, t, "Streams", &shown, 56.0, |ui| {
+        if settings.mode == Mode::Compute {
+            note(ui, t, ONLY_THE_ARENA);
+            return;
+        }
+        let has_graph = state.planned().is_none_or(|planned| planned.prepared.context.is_some());
+        note(ui, t, if has_graph { "The longest path of ops runs on the first, the others on the rest." } else { NO_BRANCHES });
+        for choice in STREAMS {
+            let label = egui::Button::selectable(settings.streams == choice, text::counted(choice.into(), "stream", "streams"));
+            if ui.add_enabled(has_graph || choice == 1, label).clicked() {
+                set(RunSettings { streams: choice, ..settings.clone() });
+            }
+        }
+        if n > 1 {
+            ui.separator();
+            note(ui, t, "An op waits for another stream where");
+            for (waits, words) in [(Waits::Plan, "plan: graph or plan need it"), (Waits::Graph, "graph: the graph alone needs it")] {
+                if ui.selectable_label(settings.waits == waits, words).clicked() {
+                    set(RunSettings { waits, ..settings.clone() });
+                }
+            }
+            note(ui, t, "With the graph's waits alone, a plan that passes bytes between branches is clobbered, and the run shows where.");
+        }
+    });
 }
 
 fn device_choices(ui: &mut Ui, t: &'static Tokens, view: &RunState, commands: &CommandSender) {
@@ -144,8 +229,14 @@ fn scale_ui(ui: &mut Ui, t: &'static Tokens, state: &State, device: DeviceChoice
     let settings = &state.views.run.settings;
     let arena = state.planned().map_or(0, |planned| planned.plan.arena_bytes);
     let times = settings.times(device, arena);
-    let shown = if settings.scale == Scale::Auto { format!("auto × {}", text::count(times)) } else { format!("× {}", text::count(times)) };
+    let is_computing = settings.mode == Mode::Compute;
+    let shown =
+        if settings.scale == Scale::Auto && !is_computing { format!("auto × {}", text::count(times)) } else { format!("× {}", text::count(times)) };
     drop_down(ui, t, "Scale", &shown, 66.0, |ui| {
+        if is_computing {
+            note(ui, t, ONLY_THE_ARENA);
+            return;
+        }
         let words = "All sizes and offsets times this: a valid plan stays valid.\nA GPU hands out memory in 2 MiB granules, beside which a small arena cannot be seen.";
         ui.label(RichText::new(words).font(t.body()).color(t.text2));
         let auto = RunSettings { scale: Scale::Auto, ..settings.clone() };
@@ -195,6 +286,15 @@ fn budget_ui(ui: &mut Ui, t: &'static Tokens, settings: &RunSettings, set: &dyn 
     });
 }
 
+/// Why a plan that can be run cannot be run with the present settings.
+fn why_not_this_way(view: &RunState, planned: &Planned) -> Option<String> {
+    let lacks_graph = view.settings.lacks_graph(planned).map(str::to_owned);
+    lacks_graph.or_else(|| match view.arithmetic.of(planned) {
+        Computable::No(why) if view.settings.mode == Mode::Compute => Some(why),
+        _ => None,
+    })
+}
+
 fn start_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSender) {
     if state.jobs.running(JobKind::Run).is_some() {
         let is_stopping = state.jobs.is_stopping(JobKind::Run);
@@ -209,7 +309,7 @@ fn start_ui(ui: &mut Ui, t: &'static Tokens, state: &State, commands: &CommandSe
     let why_not = match planned {
         None => Some("There is no plan yet.".to_owned()),
         Some(_) if state.session.as_ref().is_some_and(|session| session.planned.is_running()) => Some("The plan is being made.".to_owned()),
-        Some(planned) => blocked(planned),
+        Some(planned) => blocked(planned).or_else(|| why_not_this_way(&state.views.run, planned)),
     };
     let word = if state.views.run.shown().is_some() { "Run again" } else { "Run" };
     let start = ui.add_enabled_ui(why_not.is_none(), |ui| primary_button(ui, t, Some(Icon::PLAY), word)).inner;

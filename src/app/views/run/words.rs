@@ -1,7 +1,7 @@
 //! Regimes, devices and outcomes in words.
 
 use arenascope_gpu::device::{DeviceDescription, DeviceKind};
-use arenascope_gpu::protocol::{DeviceChoice, Outcome, RegimeReport, RegimeStatus};
+use arenascope_gpu::protocol::{DeviceChoice, Mode, Outcome, RegimeReport, RegimeStatus, Waits};
 use arenascope_gpu::record::RunRecord;
 use arenascope_gpu::regimes::Regime;
 
@@ -35,10 +35,13 @@ pub(super) fn regime_help(regime: Regime) -> &'static str {
     }
 }
 
-/// Why a kind of device cannot do a regime.
+/// Why a regime cannot be run on a kind of device, on so many streams.
 #[must_use]
-pub(super) fn unsupported(regime: Regime, is_cpu: bool) -> Option<&'static str> {
+pub(super) fn unsupported(regime: Regime, is_cpu: bool, streams: u32) -> Option<&'static str> {
     match regime {
+        Regime::PerTensor | Regime::Pool | Regime::Caching if streams > 1 => {
+            Some("It takes and gives blocks in the order of one stream: with several, a block could change hands while it is in use.")
+        }
         Regime::Pool if is_cpu => Some("The CPU has no stream-ordered pool."),
         Regime::ArenaGraph if is_cpu => Some("The CPU has no graph of launches to replay."),
         _ => None,
@@ -88,6 +91,30 @@ pub(super) fn milliseconds(ms: f64) -> String {
     }
 }
 
+/// A small share as two digits and a power of ten: `6.0e-7`.
+#[must_use]
+pub(super) fn share(share: f64) -> String {
+    if share.is_finite() { format!("{share:.1e}") } else { "no number".to_owned() }
+}
+
+/// A mode as a choice.
+#[must_use]
+pub(super) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Integrity => "Integrity",
+        Mode::Compute => "Compute",
+    }
+}
+
+/// What a stream waits for.
+#[must_use]
+pub(super) fn waits_name(waits: Waits) -> &'static str {
+    match waits {
+        Waits::Graph => "graph",
+        Waits::Plan => "plan",
+    }
+}
+
 /// What came of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
@@ -129,12 +156,25 @@ pub(super) fn verdict(record: &RunRecord) -> Verdict {
         }
         Outcome::Cancelled => {
             let n = record.regimes.len() as u64;
-            make(Tone::Warn, Icon::STOP, "Cancelled", format!("What had been measured by then is shown: {}.", text::counted(n, "regime", "regimes")))
+            let detail = match record.options.mode {
+                Mode::Integrity => format!("What had been measured by then is shown: {}.", text::counted(n, "regime", "regimes")),
+                Mode::Compute => "Nothing had been compared to its end by then.".to_owned(),
+            };
+            make(Tone::Warn, Icon::STOP, "Cancelled", detail)
         }
     }
 }
 
 fn clean_detail(record: &RunRecord) -> String {
+    if let Some(report) = &record.compute {
+        return format!(
+            "{} in each of {}, equal bit for bit to a run in which every tensor has memory of its own. {} within {:.0e} of 64-bit arithmetic.",
+            text::counted(report.n_reads, "read", "reads"),
+            text::counted(record.options.checked_iterations.into(), "iteration", "iterations"),
+            text::counted(report.n_samples, "result", "results"),
+            report.tolerance
+        );
+    }
     let ran = || record.regimes.iter().filter(|report| report.status == RegimeStatus::Ran);
     let iterations = u64::from(record.options.checked_iterations);
     let reads = ran().map(|report| report.n_checks).sum::<u64>().saturating_mul(iterations);
@@ -153,7 +193,8 @@ fn does_not_fit(record: &RunRecord) -> String {
 
 /// A remedy with the window's controls in place of the command line's options.
 pub(super) fn for_window(remedy: &str) -> String {
-    remedy.replace("with --device cpu", "on the CPU").replace("--scale", "scale").replace("--budget", "the budget")
+    let words = remedy.replace("`run --mode integrity` runs", "Integrity mode runs").replace("with --device cpu", "on the CPU");
+    words.replace("with --align 8 or more", "with an alignment of 8 B or more").replace("--scale", "scale").replace("--budget", "the budget")
 }
 
 /// The same sentence with a capital letter at its start.

@@ -1,5 +1,6 @@
 //! Drawing the visible rows and the headings.
 
+use arenascope_planner::graph::Role;
 use arenascope_planner::ids::BufferId;
 use egui::{Align2, Color32, FontId, Rect, Response, Role as SpokenRole, ScrollArea, Sense, Stroke, Ui, WidgetInfo, pos2, vec2};
 use egui_extras::{Column as TableColumn, TableBuilder};
@@ -79,7 +80,8 @@ fn shown_columns(ctx: &ViewCtx<'_>, sort: Sort) -> Vec<Column> {
     Column::ALL.into_iter().filter(is_shown).collect()
 }
 
-/// The room that the longest number of a column needs: a cut number is a wrong number. 0 for texts.
+/// The room that the longest number of a column needs: a cut number is a wrong number. The longest role has room too, as
+/// there are few; 0 for other texts.
 fn widest(ui: &Ui, ctx: &ViewCtx<'_>, column: Column) -> f32 {
     let t = ctx.tokens;
     let planned = ctx.planned;
@@ -88,10 +90,18 @@ fn widest(ui: &Ui, ctx: &ViewCtx<'_>, column: Column) -> f32 {
         Column::Id => (format!("#{}", n.saturating_sub(1)), t.body_strong(), 10.0),
         Column::Start | Column::End => (crate::text::count(planned.model.steps.end), t.body(), 0.0),
         Column::Conflicts => (crate::text::count(n), t.body(), 0.0),
+        Column::Role => return widest_role(ui, t),
         Column::Offset | Column::Lower => (crate::text::hex(planned.plan.arena_bytes), t.mono_tick(), 0.0),
         _ => return 0.0,
     };
     ui.painter().layout_no_wrap(text, font, t.text).size().x + more
+}
+
+/// The width of the longest role that a planned buffer can have.
+fn widest_role(ui: &Ui, t: &Tokens) -> f32 {
+    let planned = [Role::Activation, Role::Gradient, Role::Workspace, Role::PreExisting, Role::GraphInput, Role::GraphOutput];
+    let width = |role: Role| ui.painter().layout_no_wrap(role.name().to_owned(), t.body(), t.text).size().x;
+    planned.into_iter().map(width).fold(0.0, f32::max)
 }
 
 fn heading(ui: &mut Ui, t: &Tokens, column: Column, sort: Sort) -> Response {
@@ -210,4 +220,25 @@ fn text_in(ui: &Ui, room: Rect, text: &str, font: FontId, colour: Color32, is_ri
     let galley = ui.painter().layout_job(job);
     let (at, align) = if is_right { (room.right_center(), Align2::RIGHT_CENTER) } else { (room.left_center(), Align2::LEFT_CENTER) };
     ui.painter().galley(align.anchor_size(at, galley.size()).min, galley, colour);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::theme::{self, ThemeKind};
+
+    #[test]
+    fn the_room_for_roles_is_that_of_the_longest_one() {
+        let t = ThemeKind::Dark.tokens();
+        let mut harness = egui_kittest::Harness::builder().with_context_setup(|ctx| theme::install(ctx, ThemeKind::Dark)).build_ui_state(
+            move |ui, widths: &mut Vec<f32>| {
+                let width = |name: &str| ui.painter().layout_no_wrap(name.to_owned(), t.body(), t.text).size().x;
+                *widths = vec![widest_role(ui, t), width("pre-existing"), width("graph output"), width("activation")];
+            },
+            Vec::new(),
+        );
+        harness.run_steps(2);
+        let [room, names @ ..] = harness.state().as_slice() else { panic!("nothing was drawn") };
+        assert!(names.iter().all(|width| *width > 40.0 && width <= room) && names.contains(room), "{room}: {names:?}");
+    }
 }
