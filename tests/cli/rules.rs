@@ -18,8 +18,8 @@ const TWO_MEMORIES: &str = r#"{
 }"#;
 
 fn folder_with(text: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("memories.json"), text).unwrap();
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    std::fs::write(folder.path().join("memories.json"), text).expect("it can be written to");
     folder
 }
 

@@ -49,10 +49,10 @@ pub(super) fn neighbours(planned: &Planned, buffer: BufferId) -> Neighbours {
     planned.model.after.visit(steps, bytes.end, u64::MAX, |rect| {
         let covers = Lifetime { start: rect.lifetime.start.max(steps.start), end: rect.lifetime.end.min(steps.end) };
         let is_near = |&other: &BufferId| other != buffer && planned.plan.pool(other) == planned.plan.pool(buffer);
-        if let Some(buffer) = rect.buffer.filter(is_near) {
-            if rect.low >= bytes.end {
-                above.push(Candidate { buffer, distance: rect.low - bytes.end, covers });
-            }
+        if let Some(buffer) = rect.buffer.filter(is_near)
+            && rect.low >= bytes.end
+        {
+            above.push(Candidate { buffer, distance: rect.low - bytes.end, covers });
         }
         ControlFlow::Continue(())
     });
