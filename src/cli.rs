@@ -132,7 +132,8 @@ fn answer(request: Request) -> anyhow::Result<Outcome> {
             if let Some(output) = output {
                 cli_sweep::draw(&sweep, &output)?;
             }
-            print(&if json { cli_sweep::json_report(&sweep) } else { cli_sweep::text_report(&sweep) }).map(|()| Outcome::Done)
+            print(&if json { cli_sweep::json_report(&sweep) } else { cli_sweep::text_report(&sweep) })?;
+            Ok(cli_sweep::is_success(&sweep).into())
         }
         Request::Run(request) => cli_run::run(&request).map(Outcome::Code),
         Request::Devices { json, gpu_lib } => print(&cli_devices::report(json, gpu_lib.as_deref())?).map(|()| Outcome::Done),

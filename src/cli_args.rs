@@ -334,7 +334,7 @@ pub(crate) struct ProblemArgs {
     /// What every offset and size is rounded to, such as 64 or 64KiB [default: 64].
     #[arg(long, value_name = "BYTES")]
     pub(crate) align: Option<String>,
-    /// The largest arena wanted, such as 8GiB; exit 1 if the plan does not fit.
+    /// The largest arena wanted, such as 8GiB; a plan that does not fit ends with exit code 1 (in `run`, which does not run it, 4).
     #[arg(long, value_name = "BYTES")]
     pub(crate) capacity: Option<String>,
     /// Whether an op may write over an input that nobody reads afterwards [default: on].

@@ -87,6 +87,12 @@ pub(crate) fn text_report(prepared: &Prepared, planned: &Planned) -> String {
     if unlisted > 0 {
         text.push_str(&format!("  and {} more that are counted but not listed\n", grouped(unlisted)));
     }
+    text + &capacity_verdict(planned)
+}
+
+/// A line for each capacity that the plan is over; empty if it fits.
+pub(crate) fn capacity_verdict(planned: &Planned) -> String {
+    let mut text = String::new();
     if let Some(capacity) = planned.summary.capacity_bytes.filter(|&capacity| planned.summary.arena_bytes > capacity) {
         let (arena, capacity) = (exact_bytes(planned.summary.arena_bytes), exact_bytes(capacity));
         text.push_str(&format!("does not fit: the arena of {arena} is larger than the capacity of {capacity}\n"));

@@ -15,6 +15,7 @@ use arenascope_planner::ids::BufferId;
 use arenascope_planner::prepare::Prepared;
 use arenascope_planner::workload::Source;
 
+use crate::cli_check::capacity_verdict;
 use crate::cli_plan::Planned;
 use crate::cli_print::{counted, exact_bytes};
 use crate::cli_report::badge;
@@ -48,7 +49,8 @@ pub(crate) fn export_plan(prepared: &Prepared, planned: &Planned, kind: PlanKind
     } else {
         ""
     };
-    Ok(format!("{}: plan of {buffers} in {arena} by {}; {}\n{caution}", output.display(), planned.summary.strategy, badge(planned)))
+    let verdict = capacity_verdict(planned);
+    Ok(format!("{}: plan of {buffers} in {arena} by {}; {}\n{caution}{verdict}", output.display(), planned.summary.strategy, badge(planned)))
 }
 
 /// Writes the op graph, or the interference graph of a bare problem, and says what was written.

@@ -64,9 +64,13 @@ pub(crate) fn table(indent: usize, columns: &[Set], rows: &[Vec<String>]) -> Str
     let widths: Vec<usize> = (0..columns.len()).map(width_of).collect();
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(columns).zip(&widths).map(|((cell, set), &width)| match set {
-            Set::Left => format!("{cell:<width$}"),
-            Set::Right => format!("{cell:>width$}"),
+        let cells = row.iter().zip(columns).zip(&widths).map(|((cell, set), &width)| {
+            // Not by `{cell:<width$}`: the formatter panics at widths over 65,535, and names may be longer.
+            let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
+            match set {
+                Set::Left => format!("{cell}{blanks}"),
+                Set::Right => format!("{blanks}{cell}"),
+            }
         });
         let line = cells.collect::<Vec<_>>().join("  ");
         text.push_str(&" ".repeat(indent));
@@ -117,6 +121,13 @@ mod tests {
     fn columns_align_and_lines_end_without_blanks() {
         let rows = [vec!["a".to_owned(), "1".to_owned(), String::new()], vec!["bcd".to_owned(), "100".to_owned(), "x".to_owned()]];
         assert_eq!(table(1, &[Set::Left, Set::Right, Set::Left], &rows), " a      1\n bcd  100  x\n");
+    }
+
+    #[test]
+    fn a_cell_may_be_longer_than_the_formatter_pads() {
+        let long = "x".repeat(70_000);
+        let rows = [vec![long.clone(), "1".to_owned()], vec!["a".to_owned(), "22".to_owned()]];
+        assert_eq!(table(0, &[Set::Left, Set::Right], &rows), format!("{long}   1\na{}  22\n", " ".repeat(69_999)));
     }
 
     #[test]

@@ -16,6 +16,9 @@ use crate::cli_args::{Command, CommandLine, FileArgs, IoArg, KindArg, PlanArgs, 
 use crate::cli_run_request::{RunRequest, run_request};
 use crate::cli_sweep::Range;
 
+/// The most buffers that `generate` makes: they take a few gigabytes while they are made.
+const MAX_GENERATED: usize = 10_000_000;
+
 /// A command line that is well formed but makes no sense; exit code 2.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UsageError(pub(crate) String);
@@ -188,6 +191,9 @@ impl TryFrom<CommandLine> for Request {
             Some(Command::Devices { json, gpu_lib }) => Self::Devices { json, gpu_lib },
             Some(Command::RunGpu) => Self::RunGpu,
             Some(Command::GpuInfo { gpu_lib }) => Self::GpuInfo { gpu_lib },
+            Some(Command::Generate { n, .. }) if n > MAX_GENERATED => {
+                return Err(UsageError(format!("N: a problem of {n} buffers is more than this program makes; give {MAX_GENERATED} or less")));
+            }
             Some(Command::Generate { kind, n, seed, output }) => Self::Generate { kind: generated_kind(kind), n, seed, output },
         })
     }
@@ -295,7 +301,7 @@ fn limits(args: &SolveArgs) -> Result<RunLimits, UsageError> {
 fn time_limit(seconds: Option<f64>) -> Result<Option<Duration>, UsageError> {
     let limit = seconds.map(|seconds| {
         let limit = Duration::try_from_secs_f64(seconds).ok().filter(|limit| !limit.is_zero());
-        limit.ok_or_else(|| UsageError(format!("--time-limit: `{seconds}` is not a number of seconds above 0")))
+        limit.ok_or_else(|| UsageError(format!("--time-limit: `{seconds:?}` is not a number of seconds above 0 and below 10^19")))
     });
     limit.transpose()
 }

@@ -9,19 +9,25 @@ use anyhow::Context;
 use arenascope_formats::atomic::write_atomically;
 use arenascope_gpu::parent::{ChildCommand, Patience, probe_in_child, run_in_child};
 use arenascope_gpu::program::Program;
-use arenascope_gpu::protocol::{DeviceChoice, Mode, RunOptions};
+use arenascope_gpu::protocol::{DeviceChoice, Mode, Outcome, RunOptions};
 use arenascope_gpu::record::RunRecord;
 use arenascope_planner::check::CheckedPlan;
+use arenascope_planner::prepare::Prepared;
 
-use crate::cli_check::check_plan;
-use crate::cli_plan::{load, make_plan};
-use crate::cli_print::{print, print_failure};
+use crate::cli_check::{capacity_verdict, check_plan};
+use crate::cli_plan::{Planned, load, make_plan};
+use crate::cli_print::{counted, print, print_failure};
 use crate::cli_run_report::text_report;
 use crate::cli_run_request::{DeviceWish, RunRequest, Scale};
 
 /// Plans, runs, prints, saves; gives the exit code.
 pub(crate) fn run(request: &RunRequest) -> anyhow::Result<u8> {
-    let program = program(request)?;
+    let (prepared, planned) = plan(request)?;
+    if !planned.summary.fits_capacity {
+        print_failure(&format!("the plan was not run: {}", capacity_verdict(&planned).trim_end().replace('\n', "; ")));
+        return Ok(Outcome::DoesNotFit.exit_code());
+    }
+    let program = program(request, &prepared, planned)?;
     let command = ChildCommand::own().context("the program's own file cannot be found")?;
     let options = RunOptions { device: device(request, &command), ..request.options.clone() };
     let record = run_program(request, &command, &program, &options)?;
@@ -41,19 +47,21 @@ pub(crate) fn child() -> u8 {
     arenascope_gpu::child::run_gpu()
 }
 
-/// The plan as a program: made or read, checked, scaled, and broken if that is wanted.
-fn program(request: &RunRequest) -> anyhow::Result<Program> {
-    let (prepared, planned) = match &request.plan_file {
-        Some(plan) => check_plan(&request.file, plan, &request.job.read, request.overrides)?,
-        None => {
-            let prepared = load(&request.file, &request.job.read, request.job.prepare)?;
-            let planned = make_plan(&prepared, &request.job)?;
-            (prepared, planned)
-        }
-    };
+/// The plan, made or read.
+fn plan(request: &RunRequest) -> anyhow::Result<(Prepared, Planned)> {
+    if let Some(plan) = &request.plan_file {
+        return check_plan(&request.file, plan, &request.job.read, request.overrides);
+    }
+    let prepared = load(&request.file, &request.job.read, request.job.prepare)?;
+    let planned = make_plan(&prepared, &request.job)?;
+    Ok((prepared, planned))
+}
+
+/// The plan as a program: checked, scaled, and broken if that is wanted.
+fn program(request: &RunRequest, prepared: &Prepared, planned: Planned) -> anyhow::Result<Program> {
     let checked = CheckedPlan::new(Arc::clone(&prepared.problem), Arc::new(planned.plan)).map_err(|report| {
         let first = report.violations.first().map_or_else(String::new, |fault| format!(": {fault}"));
-        anyhow::anyhow!("the plan is invalid and was not run{first}; `arenascope check` lists all {} faults", report.n_violations)
+        anyhow::anyhow!("the plan is invalid and was not run{first}; {} in all", counted(report.n_violations, "fault"))
     })?;
     let program = Program::new(&prepared.workload.file, &checked, prepared.context.as_deref())?;
     let times = match request.scale {

@@ -66,6 +66,7 @@ struct Point {
     static_bytes: u64,
     gap: f64,
     valid: bool,
+    fits_capacity: bool,
 }
 
 /// Reads and plans the file for each value.
@@ -96,23 +97,35 @@ pub(crate) fn sweep(file: &Path, job: &Job, range: &Range) -> anyhow::Result<Swe
             static_bytes: planned.summary.static_bytes,
             gap: planned.summary.gap,
             valid: planned.is_valid(),
+            fits_capacity: planned.summary.fits_capacity,
         });
     }
     let name = file.file_name().map_or_else(|| file.display().to_string(), |name| name.to_string_lossy().into_owned());
     Ok(Sweep { schema: 1, file: name, dimension: range.name.clone(), strategy: job.strategy.clone(), values })
 }
 
-/// One row per value.
+/// Whether the plan of every value may be used.
+pub(crate) fn is_success(sweep: &Sweep) -> bool {
+    sweep.values.iter().all(|point| point.valid && point.fits_capacity)
+}
+
+/// One row per value; the last column says what is wrong with its plan.
 pub(crate) fn text_report(sweep: &Sweep) -> String {
-    let head = [sweep.dimension.as_str(), "before", "bound", "arena", "", "gap"].map(str::to_owned).to_vec();
+    let head = [sweep.dimension.as_str(), "before", "bound", "arena", "", "gap", ""].map(str::to_owned).to_vec();
     let row = |point: &Point| {
         let arena = binary_bytes(point.arena_bytes);
         let bytes = [point.naive_bytes, point.lower_bound_bytes, point.arena_bytes].map(exact_bytes);
         let [naive, bound, exact] = bytes;
-        vec![grouped(point.value), naive, bound, exact, arena, percent(point.gap)]
+        let fault = match (point.valid, point.fits_capacity) {
+            (false, _) => "INVALID",
+            (true, false) => "does not fit",
+            (true, true) => "",
+        };
+        vec![grouped(point.value), naive, bound, exact, arena, percent(point.gap), fault.to_owned()]
     };
+    let columns = [[Set::Right; 6].as_slice(), &[Set::Left]].concat();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(sweep.values.iter().map(row)).collect();
-    format!("{}: planned for each value of {}\n\n{}", sweep.file, sweep.dimension, table(2, &[Set::Right; 6], &rows))
+    format!("{}: planned for each value of {}\n\n{}", sweep.file, sweep.dimension, table(2, &columns, &rows))
 }
 
 /// The report for programs.

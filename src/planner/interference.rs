@@ -204,12 +204,23 @@ impl Exceptions {
         let (whole_one, whole_two) = ([one.1], [two.1]);
         let ones = self.live.get(&one.0).map_or(&whole_one[..], Vec::as_slice);
         let twos = self.live.get(&two.0).map_or(&whole_two[..], Vec::as_slice);
-        !shares_place && ones.iter().any(|&one| twos.iter().any(|&two| one.overlaps(two)))
+        !shares_place && any_overlap(ones, twos)
     }
 
     fn is_live(&self, buffer: BufferId, step: u64) -> bool {
         self.live.get(&buffer).is_none_or(|ranges| ranges.iter().any(|range| range.contains(step)))
     }
+}
+
+/// Whether any of two sorted lists of ranges that do not meet share a step. Time O(n).
+fn any_overlap(mut ones: &[Lifetime], mut twos: &[Lifetime]) -> bool {
+    while let ([one, later_ones @ ..], [two, later_twos @ ..]) = (ones, twos) {
+        if one.overlaps(*two) {
+            return true;
+        }
+        if one.end <= two.start { ones = later_ones } else { twos = later_twos }
+    }
+    false
 }
 
 /// The union of ranges, as ranges that do not meet; sorted.

@@ -105,10 +105,10 @@ pub fn plan_keeping<'a>(
     let place = |old: &OldBuffer| (old.pool.unwrap_or(PoolId(0)), old.offset);
     let unchanged = |id: BufferId| matched.old_of[id.index()].map(|at| &old[at]).filter(|old| is_same_size(problem, id, old)).map(place);
     let mut offers = offers(problem, unchanged);
-    let mut gave_up = offers.is_empty();
+    let mut gave_up = false;
     let mut n_given_up = 1;
     let plan = loop {
-        if gave_up && offers.is_empty() {
+        if offers.is_empty() {
             break solve(AUTO, problem, context, options, control)?;
         }
         if control.is_stopped() {
@@ -124,7 +124,7 @@ pub fn plan_keeping<'a>(
         n_given_up *= 2;
     };
     let mut report = report(problem, &plan, old, &matched);
-    report.gave_up_places = gave_up && !old.is_empty();
+    report.gave_up_places = gave_up;
     Ok((plan, report))
 }
 

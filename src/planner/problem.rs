@@ -64,7 +64,7 @@ pub enum ProblemError {
         n_buffers: usize,
     },
     /// A rule beyond sizes and lifetimes contradicts the buffers or another rule.
-    #[error("{0}")]
+    #[error(transparent)]
     Constraint(#[from] ConstraintError),
 }
 

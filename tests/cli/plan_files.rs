@@ -75,6 +75,8 @@ fn a_valid_plan_that_does_not_fit_is_refused() {
     run_in(folder.path(), &["export", &path, "-o", "plan.json"]);
     let checked = run_in(folder.path(), &["check", &path, "plan.json", "--capacity", "8MiB"]);
     assert!(checked.code == 1 && checked.stdout.starts_with("valid: ") && checked.stdout.contains("\ndoes not fit"), "{}", checked.stdout);
+    let written = run_in(folder.path(), &["export", &path, "-o", "plan.json", "--capacity", "8MiB"]);
+    assert!(written.code == 1 && written.stdout.contains("\ndoes not fit: the arena of 12,582,912 B"), "{}", written.stdout);
 }
 
 #[test]

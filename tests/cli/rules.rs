@@ -69,6 +69,9 @@ fn a_kept_place_that_is_no_longer_free_is_given_up_and_named() {
     for part in ["kept 1 buffer (128 B) in place", "1 buffer: moved (64 B)", "`long` from byte 0 to 128"] {
         assert!(text.stdout.contains(part), "{part} is missing from {}", text.stdout);
     }
+    write("foreign.csv", "id,lower,upper,size\nstranger,0,3,64\n");
+    let foreign = run_in(folder.path(), &["plan", "foreign.csv", "--keep", "old.json"]);
+    assert!(foreign.code == 0 && foreign.stdout.contains("kept 0 buffers (0 B) in place\n1 buffer: appeared"), "{}", foreign.stdout);
     let missing = run_in(folder.path(), &["plan", "after.csv", "--keep", "no-such-plan.json"]);
     assert!(missing.code == 1 && missing.stderr.contains("no-such-plan.json"), "{}", missing.stderr);
 }

@@ -99,6 +99,9 @@ fn a_full_disk_is_one_line_and_exit_code_1() {
 fn what_does_not_fit_exits_with_4() {
     let run = run(&["run", &small(), "--device", "cpu", "--iterations", "0", "--budget", "1MiB"]);
     assert!(run.code == 4 && run.stdout.contains("does not fit"), "{}{}", run.stdout, run.stderr);
+    let over = crate::program::run(&["run", &small(), "--device", "cpu", "--iterations", "0", "--capacity", "64"]);
+    let why = "the plan was not run: does not fit: the arena of ";
+    assert!(over.code == 4 && over.stdout.is_empty() && over.stderr.contains(why), "{}{}", over.stdout, over.stderr);
 }
 
 #[test]

@@ -29,6 +29,8 @@ fn wrong_usage_exits_with_2_and_says_why() {
         (&["render", &model, "-o", "picture.png", "--view", "dream"], "dream"),
         (&["render", &model, "-o", "picture.png", "--size", "big"], "--size"),
         (&["generate", "ml", "many", "-o", "x.csv"], "many"),
+        (&["generate", "ml", "99999999999999", "-o", "x.csv"], "give 10000000 or less"),
+        (&["plan", &model, "--time-limit", "1e300"], "`1e300` is not a number of seconds above 0 and below 10^19"),
     ] {
         let run = run(args);
         assert_eq!(run.code, 2, "{args:?}: {}{}", run.stdout, run.stderr);

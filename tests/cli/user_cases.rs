@@ -146,6 +146,9 @@ fn memory_is_shown_as_a_function_of_a_dimension() {
     assert!(std::fs::read_to_string(folder.path().join("chart.svg")).unwrap().starts_with("<svg"));
     let wrong = run(&["sweep", &file, "--dim", "depth=1..2"]);
     assert!(wrong.code == 1 && wrong.stderr.contains("depth"), "{}", wrong.stderr);
+    let tight = run(&[&["sweep", file.as_str(), "--dim", "batch=1..2", "--capacity", "6021120"][..], &fixed].concat());
+    let rows: Vec<&str> = tight.stdout.lines().rev().take(2).collect();
+    assert!(tight.code == 1 && rows[0].ends_with("0.00 %  does not fit") && rows[1].ends_with("0.00 %"), "{}", tight.stdout);
 }
 
 #[test]

@@ -105,6 +105,7 @@ fn what_is_wrong_is_named_with_its_place() {
         (with(r#"{"name":"x","bytes":1},{"name":"y","bytes":1,"alias_of":"x"}"#, r#"{"op":"relu","outputs":["y"]}"#), "does not read"),
         (r#"{"format":"op-list-v2","tensors":[],"ops":[]}"#.to_owned(), "op-list-v1"),
         (r#"{"schema":1,"kind":"plan","buffers":[]}"#.to_owned(), "this is a plan"),
+        (r#"{"schema":1,"kind":"run","ops":["Op1"]}"#.to_owned(), "this is a recorded run"),
         (r#"{"format":"op-list-v1","tensors":[{"name""#.to_owned(), "cut off"),
     ];
     for (text, expected) in cases {

@@ -54,8 +54,11 @@ fn parse(origin: &Origin, text: &str) -> Result<FileEntry, FormatError> {
         let advice = match error.classify() {
             serde_json::error::Category::Eof => "the file is cut off: export or download it again",
             serde_json::error::Category::Syntax | serde_json::error::Category::Io => "correct the JSON there",
-            serde_json::error::Category::Data if is_plan(text) => "this is a plan: give the model, and the plan to `check`",
-            serde_json::error::Category::Data => "an op list has `format`, `tensors` and `ops`",
+            serde_json::error::Category::Data => match kind(text).as_deref() {
+                Some("plan") => "this is a plan: give the model, and the plan to `check`",
+                Some("run") => "this is a recorded run: open it in the window, or draw it with `render --view run`",
+                _ => "an op list has `format`, `tensors` and `ops`",
+            },
         };
         FormatError::Line { path: origin.path.clone(), line: error.line().max(1) as u64, what, advice: advice.to_owned() }
     })?;
@@ -71,12 +74,13 @@ fn parse(origin: &Origin, text: &str) -> Result<FileEntry, FormatError> {
     })
 }
 
-fn is_plan(text: &str) -> bool {
+/// The field `kind` of the program's own files: `plan` or `run`.
+fn kind(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Kind {
         kind: String,
     }
-    serde_json::from_str::<Kind>(text).is_ok_and(|file| file.kind == "plan")
+    serde_json::from_str::<Kind>(text).ok().map(|file| file.kind)
 }
 
 struct Builder<'a> {

@@ -124,9 +124,8 @@ pub fn explain_peak(prepared: &Prepared) -> PeakReport {
 /// Time O(bodies at the peak · pieces of the curve).
 fn explain_bodies(problem: &Problem, bytes: u64, step: u64) -> PeakReport {
     let bodies = problem.bodies();
-    let kept_at = |pieces: &[Piece], step: u64| pieces.iter().filter(|piece| piece.lifetime.contains(step)).map(Piece::bytes).sum::<u64>();
-    let mut live: Vec<(u64, &Body)> =
-        bodies.iter().map(|body| (kept_at(bodies.pieces_of(body), step), body)).filter(|&(bytes, _)| bytes > 0).collect();
+    let kept_at = |body: &Body, step: u64| bodies.pieces_during(body, Lifetime { start: step, end: step + 1 }).map(Piece::bytes).sum::<u64>();
+    let mut live: Vec<(u64, &Body)> = bodies.iter().map(|body| (kept_at(body, step), body)).filter(|&(bytes, _)| bytes > 0).collect();
     live.sort_by_key(|&(bytes, body)| (std::cmp::Reverse(bytes), body.root));
     let curve = live_curve(problem);
     let outside = Outside::new(&curve);
@@ -137,7 +136,7 @@ fn explain_bodies(problem: &Problem, bytes: u64, step: u64) -> PeakReport {
         let first = curve.steps.partition_point(|&begin| begin < body.lifetime.start);
         let changes = curve.steps[first..].iter().take_while(|&&begin| begin < body.lifetime.end).copied();
         let own = pieces.iter().flat_map(|piece| [piece.lifetime.start, piece.lifetime.end]).filter(|&step| body.lifetime.contains(step));
-        let inside = changes.chain(own).map(|step| curve.at(step) - kept_at(pieces, step)).max().unwrap_or(0);
+        let inside = changes.chain(own).map(|step| curve.at(step) - kept_at(body, step)).max().unwrap_or(0);
         let peak_bytes = inside.max(outside.max(body.lifetime));
         if peak_bytes < bytes {
             savings.push(Saving { change: Change::Remove { buffer: body.root }, saved_bytes: bytes - peak_bytes, peak_bytes });

@@ -202,7 +202,6 @@ impl<'a> Packing<'a> {
     fn forbid(&mut self, body: usize, pool: PoolId) {
         let Self { bodies, reserved, kept_apart, index, offsets, is_placed, pools, forbidden, n_looks } = self;
         let shape = bodies.get(body);
-        let pieces = bodies.pieces_of(shape);
         forbidden.clear();
         let mut add = |one: &Piece, from_byte: u64, to_byte: u64| {
             let (from, to) = (from_byte.saturating_add(1).saturating_sub(one.to_byte), to_byte.saturating_sub(one.from_byte));
@@ -211,18 +210,18 @@ impl<'a> Packing<'a> {
             }
         };
         for range in reserved.iter().filter(|range| range.pool == pool && range.lifetime.overlaps(shape.lifetime)) {
-            for one in pieces.iter().filter(|one| one.lifetime.overlaps(range.lifetime)) {
+            for one in bodies.pieces_during(shape, range.lifetime) {
                 add(one, range.from_byte, range.to_byte);
             }
         }
         index.visit_live(shape.lifetime, |other| {
-            *n_looks += 1;
             if other.index() == body || pools.get(other.index()).is_some_and(|&its| its != pool) {
                 return true;
             }
             let (base, other) = (offsets[other.index()], bodies.get(other.index()));
             for two in bodies.pieces_of(other) {
-                for one in pieces.iter().filter(|one| one.lifetime.overlaps(two.lifetime)) {
+                *n_looks += 1;
+                for one in bodies.pieces_during(shape, two.lifetime) {
                     add(one, base.saturating_add(two.from_byte), base.saturating_add(two.to_byte));
                 }
             }
@@ -231,7 +230,7 @@ impl<'a> Packing<'a> {
         if let Some(kept_apart) = kept_apart {
             for other in kept_apart.of(BufferId::new(body)).filter(|other| is_placed[other.index()]) {
                 let base = offsets[other.index()];
-                for one in pieces {
+                for one in bodies.pieces_of(shape) {
                     add(one, base, base + bodies.get(other.index()).bytes);
                 }
             }
@@ -246,8 +245,9 @@ pub(super) fn in_order<K: Ord>(request: &Request<'_>, strategy: &'static str, ke
     let mut packing = Packing::new(problem);
     let mut order: Vec<usize> = (0..packing.bodies.len()).filter(|&body| !packing.is_placed(body)).collect();
     order.sort_by_cached_key(|&body| (key(packing.bodies.get(body)), body));
-    for (turn, body) in order.into_iter().enumerate() {
-        request.keep_going(turn)?;
+    for body in order {
+        // A body of many pieces takes long enough to ask every time.
+        request.keep_going(0)?;
         packing.place_lowest(body);
     }
     Ok(Plan::from_offsets(strategy, problem, packing.into_offsets(problem.n_buffers())))
@@ -308,10 +308,8 @@ pub(super) fn lowest_first(request: &Request<'_>, strategy: &'static str) -> Res
 /// Whether all bodies end below `below`.
 fn lowest_in_order(request: &Request<'_>, packing: &mut Packing<'_>, order: &[usize], below: u64) -> Result<bool, SolveError> {
     let mut waiting: BinaryHeap<Reverse<(u64, usize)>> = (0..order.len()).map(|rank| Reverse((0, rank))).collect();
-    let mut turn = 0;
     while let Some(Reverse((known, rank))) = waiting.pop() {
-        request.keep_going(turn)?;
-        turn += 1;
+        request.keep_going(0)?;
         let body = order[rank];
         let offset = packing.lowest(body, PoolId(0));
         if offset.saturating_add(packing.bodies.get(body).bytes) >= below {
