@@ -93,7 +93,7 @@ impl Run<'_> {
         if self.options.mode == Mode::Compute {
             return self.compute(device, before, send);
         }
-        self.execution.streams = self.streams(self.options.waits)?;
+        self.execution.streams = self.streams(Regime::Arena, self.options.waits)?;
         if let Some(short) = self.lacks(held, before) {
             let remedy = "weights and inputs alone do not fit; raise --budget, or take a smaller model or --scale".to_owned();
             send(&Event::Error { outcome: Outcome::DoesNotFit, message: format!("static memory {short}"), remedy });
@@ -139,8 +139,9 @@ impl Run<'_> {
         computation.run(device, send, &mut self.n_findings)
     }
 
-    /// The steps over the streams that are wanted; `None` for a single one.
-    fn streams(&self, waits: Waits) -> Result<Option<Streams>, Stop> {
+    /// The steps over the streams that are wanted; `None` for a single one. A plan adds no order where nothing is reused.
+    fn streams(&self, regime: Regime, waits: Waits) -> Result<Option<Streams>, Stop> {
+        let waits = if regime == Regime::AllLive { Waits::Graph } else { waits };
         let n = usize::try_from(self.options.streams).unwrap_or(usize::MAX);
         if n <= 1 {
             return Ok(None);
@@ -182,6 +183,7 @@ impl Run<'_> {
     }
 
     fn regime(&mut self, device: &mut dyn Device, regime: Regime, send: &mut Send<'_>) -> Result<RegimeReport, Stop> {
+        self.execution.streams = self.streams(regime, self.options.waits)?;
         let predicted_curve = predicted_curve(self.program, regime);
         let predicted_peak_bytes = predicted_curve.iter().copied().max().unwrap_or(0);
         let mut report = empty_report(regime, predicted_curve, predicted_peak_bytes);
@@ -256,7 +258,8 @@ impl Run<'_> {
         report: &mut RegimeReport,
         send: &mut Send<'_>,
     ) -> Result<(), Stop> {
-        let (Some(graph_only), Some(with_plan)) = (self.streams(Waits::Graph)?, self.streams(Waits::Plan)?) else { return Ok(()) };
+        let (graph_only, with_plan) = (self.streams(report.regime, Waits::Graph)?, self.streams(report.regime, Waits::Plan)?);
+        let (Some(graph_only), Some(with_plan)) = (graph_only, with_plan) else { return Ok(()) };
         let mut cost = StreamReport { n_streams: self.options.streams, graph_waits: graph_only.n_waits(), ..StreamReport::default() };
         cost.plan_waits = with_plan.n_waits().saturating_sub(cost.graph_waits);
         let own = self.execution.streams.take();

@@ -83,3 +83,18 @@ fn a_strategy_without_a_feature_says_which_one_it_lacks() {
     assert_eq!(refused.code, 1);
     assert!(refused.stderr.contains("hill-climb") && refused.stderr.contains("(fixed offsets)"), "{}", refused.stderr);
 }
+
+#[test]
+fn many_gaps_are_planned_and_explained_in_one_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let gap = |at: u64| json!({ "start": 2 * at + 1, "end": 2 * at + 2 });
+    let buffer =
+        |id: u64| json!({ "id": format!("b{id}"), "size": 64 + id, "start": 0, "end": 40_000, "gaps": (0..15_000).map(gap).collect::<Vec<_>>() });
+    let buffers = json!((0..6).map(buffer).collect::<Vec<_>>());
+    std::fs::write(folder.path().join("gaps.json"), format!(r#"{{"format": "problem-v1", "buffers": {buffers}}}"#)).unwrap();
+    // All are kept at the same steps: 64 bytes for the first, 128 for each of the five others.
+    let plan = report(&run_in(folder.path(), &["plan", "gaps.json", "--json"]));
+    assert_eq!((&plan["arena_bytes"], &plan["lower_bound_bytes"]), (&json!(704), &json!(704)));
+    let explained = report(&run_in(folder.path(), &["explain", "gaps.json", "--tensor", "b3", "--json"]));
+    assert_eq!(explained["peak"]["bytes"], json!(704));
+}

@@ -66,7 +66,7 @@ fn a_serial_plan_with_its_waits_is_clean() {
 #[test]
 fn the_cost_of_sharing_is_counted_and_timed() {
     for (parallel, plan_waits) in [(Parallel::Off, 4), (Parallel::Ancestors, 0)] {
-        let options = RunOptions { timed_iterations: 2, ..on_streams(&[Regime::Arena, Regime::PerTensor], Waits::Plan) };
+        let options = RunOptions { timed_iterations: 2, ..on_streams(&[Regime::Arena, Regime::PerTensor, Regime::AllLive], Waits::Plan) };
         let record = run_on(&mut CpuDevice::new(), &parallel_branches(64, parallel), &options);
         let cost = record.regimes[0].streams.as_ref().expect("streams cost something");
         assert_eq!((cost.n_streams, cost.graph_waits, cost.plan_waits), (2, 2, plan_waits), "{parallel}");
@@ -75,6 +75,8 @@ fn the_cost_of_sharing_is_counted_and_timed() {
                 .into_iter()
                 .all(|latency| latency.as_ref().is_some_and(|latency| latency.p50_ms > 0.0))
         );
+        let nothing_reused = record.regimes[2].streams.as_ref().expect("streams cost something");
+        assert_eq!((nothing_reused.graph_waits, nothing_reused.plan_waits), (2, 0), "{parallel}");
         assert!(record.regimes[1].status == RegimeStatus::Skipped && record.regimes[1].note.contains("one stream"), "{:?}", record.regimes[1]);
     }
 }
