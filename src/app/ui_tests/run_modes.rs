@@ -165,7 +165,7 @@ fn streams_and_their_waits_are_chosen_counted_and_timed() {
     harness.get_by_label("Streams tab").click();
     harness.run_steps(3);
     harness.get_by_label("streams of arena: 2, 2 waits of the graph and 4 of the plan");
-    harness.get_by_label("streams of all-live: 2, 2 waits of the graph and 4 of the plan");
+    harness.get_by_label("streams of all-live: 2, 2 waits of the graph and 0 of the plan");
     harness.get_by_label("Times tab").click();
     harness.run_steps(3);
     for times in ["times of arena: p50", "times of arena, one stream: p50", "times of arena, graph's waits alone: p50"] {
