@@ -95,7 +95,7 @@ fn pool_name(prepared: &Prepared, pool: PoolId) -> Option<String> {
 fn better_pool_text(prepared: &Prepared, better: &BetterPool) -> String {
     let name = pool_name(prepared, better.pool).unwrap_or_default();
     let needs = grouped(better.needs_bytes);
-    match prepared.problem.pools()[better.pool.index()].capacity_bytes {
+    match prepared.problem.pool_capacity_bytes(better.pool) {
         Some(capacity) if !better.fits => {
             format!("  it prefers {name}, but its lowest place there ends at byte {needs}, and {name} has {}\n", exact_bytes(capacity))
         }

@@ -9,7 +9,7 @@ use anyhow::Context;
 use arenascope_formats::atomic::write_atomically;
 use arenascope_gpu::parent::{ChildCommand, Patience, probe_in_child, run_in_child};
 use arenascope_gpu::program::Program;
-use arenascope_gpu::protocol::{DeviceChoice, Mode, Outcome, RunOptions};
+use arenascope_gpu::protocol::{DeviceChoice, Outcome, RunOptions};
 use arenascope_gpu::record::RunRecord;
 use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::prepare::Prepared;
@@ -68,17 +68,7 @@ fn program(request: &RunRequest, prepared: &Prepared, planned: Planned) -> anyho
         Scale::Auto => program.suggested_scale(),
         Scale::Times(times) => times,
     };
-    let program = match (&prepared.context, request.options.mode) {
-        (_, Mode::Integrity) => program,
-        (Some(context), Mode::Compute) => program.with_arithmetic(&checked, context)?,
-        (None, Mode::Compute) => anyhow::bail!("the file has buffers but no graph, so that there is nothing to compute: use --mode integrity"),
-    };
-    let program = match (&prepared.context, request.options.streams) {
-        (_, ..=1) => program,
-        (Some(context), _) => program.with_order(&checked, context),
-        (None, _) => anyhow::bail!("the file has buffers but no graph, so that nothing says which ops may run side by side: leave --streams out"),
-    };
-    let program = program.scaled(times)?;
+    let program = program.equipped(&checked, prepared.context.as_deref(), &request.options)?.scaled(times)?;
     Ok(match request.plant {
         Some(kind) => program.planted(kind)?.program,
         None => program,

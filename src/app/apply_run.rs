@@ -7,12 +7,13 @@ use arenascope_formats::atomic::write_atomically;
 use arenascope_gpu::probe::{ProbeOutcome, ProbeReport};
 use arenascope_planner::control::Control;
 
+use crate::apply::notify;
 use crate::axis::{Axis, Range};
 use crate::export::Picture;
 use crate::jobs::{JobKind, Outcome};
 use crate::launch::{Document, render_document};
 use crate::session::Planned;
-use crate::state::{Notice, State};
+use crate::state::State;
 use crate::views::Pane;
 use crate::views::chart::step_value;
 use crate::views::run::{Live, Recording, RunCommand, RunOrder, blocked, is_recorded_run, probe, run};
@@ -88,7 +89,7 @@ pub(crate) fn opened(state: &mut State, result: Result<Arc<Recording>, String>) 
             state.views.maximised = Some(Pane::Run);
             fit_steps(state);
         }
-        Err(message) => state.notice = Some(Notice { text: message, is_error: true }),
+        Err(message) => notify(state, message, true),
     }
 }
 

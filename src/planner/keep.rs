@@ -207,21 +207,17 @@ fn best_place(problem: &Problem, packing: &mut Packing<'_>, body: usize) -> (Poo
     let mut place = (PoolId(0), 0);
     for pool in if pools.is_empty() { vec![PoolId(0)] } else { pools } {
         place = (pool, packing.lowest(body, pool));
-        if capacity(problem, pool).is_none_or(|capacity| place.1.saturating_add(bytes) <= capacity) {
+        if problem.pool_capacity_bytes(pool).is_none_or(|capacity| place.1.saturating_add(bytes) <= capacity) {
             break;
         }
     }
     place
 }
 
-fn capacity(problem: &Problem, pool: PoolId) -> Option<u64> {
-    problem.pools().get(pool.index()).map_or_else(|| problem.capacity_bytes(), |pool| pool.capacity_bytes)
-}
-
 /// The bodies that end above the capacity of their pool.
 fn outside(problem: &Problem, plan: &Plan) -> Vec<Body> {
     let end = |body: &Body| plan.offset(body.root).saturating_add(body.bytes);
-    let is_outside = |body: &&Body| capacity(problem, plan.pool(body.root)).is_some_and(|capacity| end(body) > capacity);
+    let is_outside = |body: &&Body| problem.pool_capacity_bytes(plan.pool(body.root)).is_some_and(|capacity| end(body) > capacity);
     problem.bodies().iter().filter(is_outside).cloned().collect()
 }
 

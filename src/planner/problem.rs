@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::constraints::{ConstraintError, Constraints, FeatureSet, Pool};
-use crate::ids::BufferId;
+use crate::ids::{BufferId, PoolId};
 use crate::kept_apart::KeptApart;
 use crate::lifetimes::Lifetime;
 use crate::rigid::{Bodies, Piece, check_pins, check_tables};
@@ -187,6 +187,12 @@ impl Problem {
     #[must_use]
     pub fn pools(&self) -> &[Pool] {
         self.constraints().map_or(&[], |constraints| &constraints.pools)
+    }
+
+    /// The capacity of a pool, or of the arena where there is only one; `None` without a limit.
+    #[must_use]
+    pub fn pool_capacity_bytes(&self, pool: PoolId) -> Option<u64> {
+        self.pools().get(pool.index()).map_or(self.capacity_bytes, |pool| pool.capacity_bytes)
     }
 
     /// What must be kept when, as disjoint rectangles of steps and bytes; without rules one per buffer, by id.

@@ -9,6 +9,7 @@ mod label;
 mod line;
 mod notice;
 mod pixels;
+mod row;
 #[cfg(test)]
 mod sheet;
 mod state;
@@ -20,4 +21,5 @@ pub use label::{Tone, badge, callout, paint_badge, paint_icon, pill, tag, text_b
 pub use line::{dashed_line, dashed_rect, dashed_runs, polyline, steps};
 pub use notice::{Action, Notice, notice, progress_card};
 pub use pixels::Pixels;
+pub use row::{chosen_edge, row_ground};
 pub use state::{Outline, could_be_lower, ghost, hole, outline, over_capacity, pinned, search_tag, violation};

@@ -133,23 +133,29 @@ pub(super) fn shown(harness: &Harness<'static, App>) -> Arc<Recording> {
 
 /// A run of a sample's plan in this process, with a bug planted or not.
 pub(super) fn recorded(file: &Path, plant: Option<Plant>) -> RunRecord {
+    let regimes = vec![Regime::AllLive, Regime::PerTensor, Regime::Caching, Regime::Arena];
+    executed(file, plant, &RunOptions { regimes, timed_iterations: 3, footprint: true, budget_bytes: Some(3 << 30), ..RunOptions::default() })
+}
+
+/// A run of a sample's plan on the CPU in this process.
+pub(super) fn executed(file: &Path, plant: Option<Plant>, options: &RunOptions) -> RunRecord {
     let control = arenascope_planner::control::Control::unattended();
     let workload = Arc::new(arenascope_formats::read(file, &arenascope_formats::ReadOptions::default(), &control).expect("a sample"));
     let planned = crate::session::make_plan(&workload, &crate::session::PlanOptions::default(), &control).expect("it can be planned");
     let checked = CheckedPlan::new(Arc::clone(&planned.prepared.problem), Arc::clone(&planned.plan)).expect("a valid plan");
-    let program = Program::new(&workload.file, &checked, planned.prepared.context.as_deref()).expect("it can be run");
+    let context = planned.prepared.context.as_deref();
+    let program = Program::new(&workload.file, &checked, context).expect("it can be run");
+    let program = program.equipped(&checked, context, options).expect("it can be run in this way");
     let program = match plant {
         Some(plant) => program.planted(plant).expect("there is room for the bug").program,
         None => program,
     };
-    let regimes = vec![Regime::AllLive, Regime::PerTensor, Regime::Caching, Regime::Arena];
-    let options = RunOptions { regimes, timed_iterations: 3, footprint: true, budget_bytes: Some(3 << 30), ..RunOptions::default() };
-    let mut record = RunRecord::new(&program, &options);
+    let mut record = RunRecord::new(&program, options);
     let mut emit = |event: &Event| {
         record.add(event);
         true
     };
-    arenascope_gpu::run::run(&mut CpuDevice::new(), &program, &options, &|| false, &mut emit);
+    arenascope_gpu::run::run(&mut CpuDevice::new(), &program, options, &|| false, &mut emit);
     record
 }
 

@@ -1,21 +1,16 @@
 //! The Run view: computing, several streams, the empty context.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use arenascope_gpu::cpu::CpuDevice;
-use arenascope_gpu::program::{Plant, Program};
-use arenascope_gpu::protocol::{Event, Mode, Outcome, RunOptions, Waits};
-use arenascope_gpu::record::RunRecord;
+use arenascope_gpu::program::Plant;
+use arenascope_gpu::protocol::{Mode, Outcome, RunOptions, Waits};
 use arenascope_gpu::regimes::Regime;
-use arenascope_planner::check::CheckedPlan;
 use egui::Key;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
-use super::run::{quick, run_view, saved, shown};
+use super::run::{executed, quick, run_view, saved, shown};
 use super::{opened, planned, sample};
 use crate::app::App;
 use crate::command::Command;
@@ -90,29 +85,11 @@ fn a_model_is_computed_and_the_report_leads_to_its_tensors() {
     harness.get_all_by_label_contains("32 reads per iteration, each compared bit for bit").next().expect("what was looked at");
 }
 
-/// A run that computes a plan with a planted bug, in this process.
-fn computed_with(file: &Path, plant: Plant) -> RunRecord {
-    let control = arenascope_planner::control::Control::unattended();
-    let workload = Arc::new(arenascope_formats::read(file, &arenascope_formats::ReadOptions::default(), &control).expect("a sample"));
-    let planned = crate::session::make_plan(&workload, &crate::session::PlanOptions::default(), &control).expect("it can be planned");
-    let checked = CheckedPlan::new(Arc::clone(&planned.prepared.problem), Arc::clone(&planned.plan)).expect("a valid plan");
-    let context = planned.prepared.context.as_deref().expect("a graph");
-    let program = Program::new(&workload.file, &checked, Some(context)).expect("it can be run");
-    let program = program.with_arithmetic(&checked, context).expect("it can be computed").planted(plant).expect("there is room for the bug").program;
-    let options = RunOptions { mode: Mode::Compute, checked_iterations: 1, timed_iterations: 0, ..RunOptions::default() };
-    let mut record = RunRecord::new(&program, &options);
-    let mut emit = |event: &Event| {
-        record.add(event);
-        true
-    };
-    arenascope_gpu::run::run(&mut CpuDevice::new(), &program, &options, &|| false, &mut emit);
-    record
-}
-
 #[test]
 fn a_clobbered_read_of_a_run_that_computes_is_a_finding_and_what_follows_from_it_is_counted() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let record = computed_with(&sample("two_layer_perceptron_training.json"), Plant::Overlap);
+    let options = RunOptions { mode: Mode::Compute, checked_iterations: 1, timed_iterations: 0, ..RunOptions::default() };
+    let record = executed(&sample("two_layer_perceptron_training.json"), Some(Plant::Overlap), &options);
     assert_eq!(record.compute.as_ref().map(|report| report.n_following), Some(10));
     let path = saved(&folder, "clobbered.json", &record);
     let mut harness = opened("two_layer_perceptron_training.json", ThemeKind::Dark);

@@ -68,14 +68,19 @@ impl Chart {
         Self { rect, plot, x, painter: ui.painter_at(plot), response }
     }
 
-    fn paint_ground(&self, ui: &Ui, ctx: &ViewCtx<'_>) {
-        let t = ctx.tokens;
+    /// Paints the ground and a line at every numbered step.
+    pub fn paint_grid(&self, ui: &Ui, t: &Tokens) {
         let pixels = Pixels::of(&self.painter);
         ui.painter_at(self.rect).rect_filled(self.rect, 0.0, t.chart);
         for step in step_ticks(&self.x, self.plot.width()) {
             let at = pixels.centre(self.x.pixel(step_value(step)));
             self.painter.vline(at, self.plot.y_range(), Stroke::new(pixels.one(), t.grid));
         }
+    }
+
+    fn paint_ground(&self, ui: &Ui, ctx: &ViewCtx<'_>) {
+        let t = ctx.tokens;
+        self.paint_grid(ui, t);
         let peak = ctx.planned.summary.peak_step;
         self.band(peak, peak + 1, t.peak_band());
         if let Some(Lifetime { start, end }) = ctx.selection.steps {
@@ -93,6 +98,12 @@ impl Chart {
         let left = pixels.edge(left);
         let right = pixels.edge(right).max(left + pixels.one());
         self.painter.rect_filled(Rect::from_x_y_ranges(left..=right, self.plot.y_range()), 0.0, colour);
+    }
+
+    /// How many pixel columns the plot has.
+    #[must_use]
+    pub fn n_columns(&self) -> usize {
+        usize::try_from(to_whole(f64::from(self.plot.width()))).unwrap_or(1).max(1)
     }
 
     /// The steps that are at least partly visible.

@@ -8,6 +8,7 @@ mod from_problem;
 mod plant;
 
 use crate::compute::{ComputeError, ComputeProgram, lower};
+use crate::protocol::{Mode, RunOptions};
 use arenascope_planner::check::CheckedPlan;
 use arenascope_planner::constraints::Feature;
 use arenascope_planner::prepare::GraphContext;
@@ -150,6 +151,20 @@ pub enum ProgramError {
     Empty,
 }
 
+/// What a way of running needs and a plan does not have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EquipError {
+    /// Compute mode without a graph.
+    #[error("the file has buffers but no graph, so that there is nothing to compute: use --mode integrity")]
+    NothingToCompute,
+    /// Several streams without a graph.
+    #[error("the file has buffers but no graph, so that nothing says which ops may run side by side: leave --streams out")]
+    NoBranches,
+    /// Compute mode with an op that has no kernel.
+    #[error(transparent)]
+    Compute(#[from] ComputeError),
+}
+
 /// Arenas below this vanish in the granularity of device memory, bytes: 128 times 2 MiB.
 const VISIBLE_ARENA_BYTES: u64 = 256 << 20;
 
@@ -192,6 +207,21 @@ impl Program {
             None => from_problem::program(file, checked),
         };
         if program.buffers.iter().any(|buffer| buffer.home == Home::Arena) { Ok(program) } else { Err(ProgramError::Empty) }
+    }
+
+    /// The same program with what its mode and its streams need.
+    ///
+    /// # Errors
+    /// There is no graph, or the first op that cannot be computed.
+    pub fn equipped(self, checked: &CheckedPlan, context: Option<&GraphContext>, options: &RunOptions) -> Result<Self, EquipError> {
+        let program = match options.mode {
+            Mode::Integrity => self,
+            Mode::Compute => self.with_arithmetic(checked, context.ok_or(EquipError::NothingToCompute)?)?,
+        };
+        Ok(match options.streams {
+            ..=1 => program,
+            _ => program.with_order(checked, context.ok_or(EquipError::NoBranches)?),
+        })
     }
 
     /// The same program with the order that its graph and its plan need, so that it can run on several streams.

@@ -108,7 +108,7 @@ fn better_pools(problem: &Problem, packing: &mut Packing<'_>, index: usize, pool
     let place = |pool: PoolId| {
         let lowest = packing.lowest_between(index, pool, 0, u64::MAX)?;
         let needs_bytes = lowest.saturating_add(bytes);
-        let fits = problem.pools()[pool.index()].capacity_bytes.is_none_or(|capacity| needs_bytes <= capacity);
+        let fits = problem.pool_capacity_bytes(pool).is_none_or(|capacity| needs_bytes <= capacity);
         Some(BetterPool { pool, needs_bytes, fits })
     };
     better.into_iter().filter_map(place).collect()

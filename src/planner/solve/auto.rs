@@ -21,7 +21,8 @@ use crate::plan::{Plan, Status};
 
 /// What is tried, in this order, and the number of conflicts beyond which it is left out.
 ///
-/// The first four are what large inputs need: ten to thirty seconds each at the limit. The others are there because
+/// The first four are what large inputs need: ten to thirty seconds each at the limit; the first one limits itself. The
+/// others are there because
 /// one of them may happen to be best: about a tenth of a second each at the limit, measured.
 const CANDIDATES: [(&str, u64); 18] = [
     ("lowest-floor", u64::MAX),

@@ -84,10 +84,16 @@ impl<'a> Packing<'a> {
     pub(crate) fn lowest_between(&mut self, body: usize, pool: PoolId, from: u64, limit: u64) -> Option<u64> {
         /// Sums of offsets and sizes stay below 2^62, except in plans from elsewhere.
         const MAX_OFFSET: u64 = 1 << 62;
+        let limit = limit.min(MAX_OFFSET);
+        let offset = self.first_allowed(body, pool, from.min(limit), limit);
+        (offset < limit).then_some(offset)
+    }
+
+    /// The lowest offset from `from` on that a body without a pin may have in a pool; `limit` or more if it is not below.
+    fn first_allowed(&mut self, body: usize, pool: PoolId, from: u64, limit: u64) -> u64 {
         self.forbid(body, pool);
         let shape = self.bodies.get(body);
-        let limit = limit.min(MAX_OFFSET);
-        let mut offset = self.bodies.next_offset(shape, from.min(limit));
+        let mut offset = self.bodies.next_offset(shape, from);
         for &(from, to) in &self.forbidden {
             if from > offset || offset >= limit {
                 break;
@@ -96,7 +102,7 @@ impl<'a> Packing<'a> {
                 offset = if to < limit { self.bodies.next_offset(shape, to) } else { limit };
             }
         }
-        (offset < limit).then_some(offset)
+        offset
     }
 
     /// What else holds bytes while a body is kept, in a pool: the pieces with their bytes there and the steps that both
@@ -105,7 +111,7 @@ impl<'a> Packing<'a> {
         let shape = self.bodies.get(body);
         let mut found = Vec::new();
         self.index.visit_live(shape.lifetime, |other| {
-            if other.index() != body && self.is_in(other.index(), pool) {
+            if other.index() != body && is_in(&self.pools, other.index(), pool) {
                 let (base, other) = (self.offsets[other.index()], self.bodies.get(other.index()));
                 for piece in self.bodies.pieces_of(other) {
                     let (from_byte, to_byte) = (base.saturating_add(piece.from_byte), base.saturating_add(piece.to_byte));
@@ -116,10 +122,6 @@ impl<'a> Packing<'a> {
             true
         });
         found
-    }
-
-    fn is_in(&self, body: usize, pool: PoolId) -> bool {
-        self.pools.get(body).is_none_or(|&its| its == pool)
     }
 
     pub(crate) fn bodies(&self) -> &Bodies {
@@ -147,18 +149,7 @@ impl<'a> Packing<'a> {
 
     /// The lowest offset that a body without a pin may have among what is placed in a pool.
     pub(crate) fn lowest(&mut self, body: usize, pool: PoolId) -> u64 {
-        self.forbid(body, pool);
-        let shape = self.bodies.get(body);
-        let mut offset = self.bodies.next_offset(shape, 0);
-        for &(from, to) in &self.forbidden {
-            if from > offset {
-                break;
-            }
-            if to > offset {
-                offset = self.bodies.next_offset(shape, to);
-            }
-        }
-        offset
+        self.first_allowed(body, pool, 0, u64::MAX)
     }
 
     /// Whether a body may be at `offset` among what is placed in a pool.
@@ -215,7 +206,7 @@ impl<'a> Packing<'a> {
             }
         }
         index.visit_live(shape.lifetime, |other| {
-            if other.index() == body || pools.get(other.index()).is_some_and(|&its| its != pool) {
+            if other.index() == body || !is_in(pools, other.index(), pool) {
                 return true;
             }
             let (base, other) = (offsets[other.index()], bodies.get(other.index()));
@@ -237,6 +228,11 @@ impl<'a> Packing<'a> {
         }
         forbidden.sort_unstable();
     }
+}
+
+/// Whether a body is in a pool; `pools` is empty if there is one.
+fn is_in(pools: &[PoolId], body: usize, pool: PoolId) -> bool {
+    pools.get(body).is_none_or(|&its| its == pool)
 }
 
 /// Places all bodies in an order, each at its lowest offset.

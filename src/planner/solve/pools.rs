@@ -79,7 +79,7 @@ impl<'a> Pools<'a> {
     }
 
     fn capacity(&self, pool: usize) -> Option<u64> {
-        self.problem.pools()[pool].capacity_bytes
+        self.problem.pool_capacity_bytes(PoolId::new(pool))
     }
 
     fn members(&self, pool: usize) -> Vec<usize> {
@@ -259,7 +259,9 @@ fn sections(load: &Curve, lifetime: crate::lifetimes::Lifetime) -> std::ops::Ran
 /// The problem of some buffers, sorted by id, in one pool.
 fn part(problem: &Problem, ids: &[BufferId], pool: usize) -> Problem {
     let sizes = ids.iter().map(|&id| (problem.buffer(id).size_bytes, problem.buffer(id).lifetime));
-    let part = Problem::new(sizes, problem.align()).expect("a part of a valid problem is valid").with_capacity(problem.pools()[pool].capacity_bytes);
+    let part = Problem::new(sizes, problem.align())
+        .expect("a part of a valid problem is valid")
+        .with_capacity(problem.pool_capacity_bytes(PoolId::new(pool)));
     let Some(all) = problem.constraints() else { return part };
     let position = |id: BufferId| ids.binary_search(&id).ok().map(BufferId::new);
     let mut own = Constraints { max_chunk_bytes: all.max_chunk_bytes, ..Constraints::default() };

@@ -94,7 +94,7 @@ fn chart_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, measured: Option<Measured<'_>>) {
 fn plot(ui: &mut Ui, ctx: &ViewCtx<'_>, chart: &Chart, scale: &MemoryScale, measured: Option<Measured<'_>>) {
     let t = ctx.tokens;
     let summary = &ctx.planned.summary;
-    let n_columns = usize::try_from(to_whole(f64::from(chart.plot.width()))).unwrap_or(1).max(1);
+    let n_columns = chart.n_columns();
     let live = points(&ctx.planned.model.live, chart, scale, n_columns, Way::of(false));
     let naive = points(&ctx.planned.model.naive, chart, scale, n_columns, Way::of(true));
     let measured = measured.map(|measured| points(measured.curve, chart, scale, n_columns, Way { rising: false, times: measured.times }));

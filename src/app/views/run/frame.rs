@@ -115,11 +115,7 @@ pub(super) fn step_chart(ui: &mut Ui, ctx: &RunCtx<'_>, name: &str, height: f32)
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), height), Sense::hover());
     let chart = Chart::in_frame(ui, (rect, run_plot(rect)), ctx.steps.shown(), name);
     let t = ctx.tokens;
-    ui.painter_at(rect).rect_filled(rect, 0.0, t.chart);
-    let pixels = Pixels::of(&chart.painter);
-    for step in step_ticks(&chart.x, chart.plot.width()) {
-        chart.painter.vline(pixels.centre(chart.x.pixel(step_value(step))), chart.plot.y_range(), Stroke::new(pixels.one(), t.grid));
-    }
+    chart.paint_grid(ui, t);
     if let Some(planned) = ctx.planned {
         let peak = planned.summary.peak_step;
         chart.band(peak, peak + 1, t.peak_band());
@@ -193,16 +189,11 @@ pub(super) fn ruler(ui: &mut Ui, ctx: &RunCtx<'_>) {
     }
 }
 
-/// How many pixel columns a plot has.
-pub(super) fn n_columns(chart: &Chart) -> usize {
-    usize::try_from(to_whole(f64::from(chart.plot.width()))).unwrap_or(1).max(1)
-}
-
 /// The corners of a curve as steps; where a column holds several steps, its extremes.
 pub(super) fn curve_path(chart: &Chart, curve: &CurveIndex, y: &Scale) -> Vec<Pos2> {
     let range = chart.x.range();
     let mut path = Vec::new();
-    for span in curve.spans(range.start, range.end, n_columns(chart)) {
+    for span in curve.spans(range.start, range.end, chart.n_columns()) {
         let (left, right) = (chart.x.pixel(span.start), chart.x.pixel(span.end));
         path.push(pos2(left, y.pixel(step_value(span.high))));
         if span.low != span.high {
@@ -217,7 +208,7 @@ pub(super) fn curve_path(chart: &Chart, curve: &CurveIndex, y: &Scale) -> Vec<Po
 pub(super) fn fill_below(chart: &Chart, curve: &CurveIndex, y: &Scale, colour: Color32) {
     let range = chart.x.range();
     let mut mesh = egui::Mesh::default();
-    for span in curve.spans(range.start, range.end, n_columns(chart)) {
+    for span in curve.spans(range.start, range.end, chart.n_columns()) {
         let x = chart.x.pixel(span.start)..=chart.x.pixel(span.end);
         mesh.add_colored_rect(Rect::from_x_y_ranges(x, y.pixel(step_value(span.high))..=chart.plot.bottom()), colour);
     }

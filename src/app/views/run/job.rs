@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arenascope_gpu::parent::{ChildCommand, Patience, probe_in_child, run_in_child};
 use arenascope_gpu::probe::ProbeReport;
-use arenascope_gpu::program::Program;
+use arenascope_gpu::program::{EquipError, Program};
 use arenascope_gpu::protocol::{Event, Mode, RunOptions};
 use arenascope_gpu::record::RunRecord;
 use arenascope_planner::check::CheckedPlan;
@@ -104,16 +104,11 @@ fn program(planned: &Planned, options: &RunOptions) -> Result<Program, String> {
     let checked =
         checked.map_err(|report| format!("the plan has {} and was not run", crate::text::counted(report.n_violations, "fault", "faults")))?;
     let program = Program::new(&prepared.workload.file, &checked, prepared.context.as_deref()).map_err(|error| error.to_string())?;
-    let program = match (&prepared.context, options.mode) {
-        (_, Mode::Integrity) => program,
-        (Some(context), Mode::Compute) => program.with_arithmetic(&checked, context).map_err(|error| for_window(&error.to_string()))?,
-        (None, Mode::Compute) => return Err(NOTHING_TO_COMPUTE.to_owned()),
-    };
-    match (&prepared.context, options.streams) {
-        (_, ..=1) => Ok(program),
-        (Some(context), _) => Ok(program.with_order(&checked, context)),
-        (None, _) => Err(NO_BRANCHES.to_owned()),
-    }
+    program.equipped(&checked, prepared.context.as_deref(), options).map_err(|error| match error {
+        EquipError::NothingToCompute => NOTHING_TO_COMPUTE.to_owned(),
+        EquipError::NoBranches => NO_BRANCHES.to_owned(),
+        EquipError::Compute(error) => for_window(&error.to_string()),
+    })
 }
 
 /// Why the ops of a plan cannot be computed: the first op that has no kernel, with the reason. Time O(graph).

@@ -5,7 +5,7 @@ use arenascope_gpu::protocol::RegimeReport;
 use arenascope_gpu::regimes::Regime;
 use egui::{Align2, Color32, Mesh, Painter, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
-use super::frame::{RunCtx, byte_axis, curve_path, cut_text, fill_below, n_columns, step_chart, step_pointer, strip, tip};
+use super::frame::{RunCtx, byte_axis, curve_path, cut_text, fill_below, step_chart, step_pointer, strip, tip};
 use super::recording::{Kinship, Recording, RegimeCurves};
 use super::words::{milliseconds, regime_name, signed_bytes, verdict, waits_name};
 use crate::axis::{Range, Scale};
@@ -166,7 +166,7 @@ fn scale(recording: &Recording, curves: &RegimeCurves, lines: &Lines<'_>, chart:
 
 fn band(chart: &Chart, curves: &RegimeCurves, y: &Scale, colour: Color32) {
     let range = chart.x.range();
-    let n = n_columns(chart);
+    let n = chart.n_columns();
     let mut mesh = Mesh::default();
     // Both edges change at the same steps, so their spans are the same.
     for (low, high) in curves.band_low.spans(range.start, range.end, n).into_iter().zip(curves.band_high.spans(range.start, range.end, n)) {

@@ -7,7 +7,7 @@ use egui::{Align2, Color32, FontId, Painter, Rect, RichText, ScrollArea, Sense, 
 use super::frame::{RunCtx, cut_text};
 use super::recording::Recording;
 use super::words::{capital, milliseconds, regime_help, regime_name, signed_bytes};
-use crate::draw::paint_icon;
+use crate::draw::{chosen_edge, paint_icon, row_ground};
 use crate::text;
 use crate::theme::{Icon, Tokens, space};
 
@@ -87,16 +87,10 @@ fn row(ui: &mut Ui, ctx: &RunCtx<'_>, (report, n_wrong): (&RegimeReport, usize),
     let t = ctx.tokens;
     let has_run = report.status == RegimeStatus::Ran;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), space::TABLE_ROW.max(t.size.body + 8.0)), Sense::click());
-    let ground = match (is_front, response.hovered() && has_run) {
-        (true, _) => t.accentbg,
-        (false, true) => t.hoverbg,
-        (false, false) => t.bg1,
-    };
     let painter = ui.painter_at(rect);
-    painter.rect_filled(rect, 0.0, ground);
-    painter.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.grid));
+    row_ground(&painter, t, rect, is_front, response.hovered() && has_run);
     if is_front {
-        painter.rect_filled(Rect::from_min_size(rect.min, vec2(3.0, rect.height())), 0.0, t.accent);
+        chosen_edge(&painter, t, rect);
     }
     let columns = Columns::new(rect);
     let at = |x: f32| pos2(x, rect.center().y);

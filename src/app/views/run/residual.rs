@@ -3,7 +3,7 @@
 use arenascope_gpu::regimes::Regime;
 use egui::{Align2, Mesh, Rect, Shape, Stroke, Ui, pos2};
 
-use super::frame::{RunCtx, n_columns, step_chart, step_pointer, strip, tip};
+use super::frame::{RunCtx, step_chart, step_pointer, strip, tip};
 use super::recording::{Recording, SignedSpan};
 use super::words::{milliseconds, signed_bytes};
 use crate::axis::{Range, Scale};
@@ -35,7 +35,7 @@ pub(super) fn residual_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording, 
     let y = residual_scale(&chart, (least, most), curves.residual_band[1].extremes().1);
     signed_axis(ui, t, &chart, &y);
     let range = chart.x.range();
-    let n = n_columns(&chart);
+    let n = chart.n_columns();
     let [low, high] = curves.residual_band.each_ref().map(|edge| edge.spans(range.start, range.end, n));
     let mut mesh = Mesh::default();
     for (low, high) in low.iter().zip(&high) {
@@ -138,7 +138,7 @@ pub(super) fn step_times_ui(ui: &mut Ui, ctx: &RunCtx<'_>, recording: &Recording
     }
     let range = chart.x.range();
     let mut mesh = Mesh::default();
-    for span in times.spans(range.start, range.end, n_columns(&chart)) {
+    for span in times.spans(range.start, range.end, chart.n_columns()) {
         let (left, right) = (chart.x.pixel(span.start), chart.x.pixel(span.end));
         let gap = if right - left > 4.0 { 1.0 } else { 0.0 };
         mesh.add_colored_rect(Rect::from_x_y_ranges(left..=right - gap, y.pixel(step_value(span.high))..=chart.plot.bottom()), t.info);

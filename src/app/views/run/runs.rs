@@ -12,7 +12,7 @@ use super::recording::Recording;
 use super::words::{milliseconds, regime_name, waits_name};
 use super::{Kinship, RunCommand};
 use crate::command::Command;
-use crate::draw::{icon_button, icon_toggle};
+use crate::draw::{icon_button, icon_toggle, row_ground};
 use crate::text;
 use crate::theme::{Icon, Tokens, space};
 
@@ -50,13 +50,7 @@ pub(super) fn runs_ui(
 fn row(ui: &mut Ui, ctx: &RunCtx<'_>, (index, recording): (usize, &Recording), kinship: Kinship, (is_shown, is_against): (bool, bool)) {
     let t = ctx.tokens;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), space::TABLE_ROW + 4.0), Sense::click());
-    let ground = match (is_shown, response.hovered()) {
-        (true, _) => t.accentbg,
-        (false, true) => t.hoverbg,
-        (false, false) => t.bg1,
-    };
-    ui.painter().rect_filled(rect, 0.0, ground);
-    ui.painter().hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.grid));
+    row_ground(ui.painter(), t, rect, is_shown, response.hovered());
     let inner = rect.shrink2(vec2(12.0, 0.0));
     let mut right = ui.new_child(UiBuilder::new().max_rect(inner).layout(egui::Layout::right_to_left(egui::Align::Center)));
     right.spacing_mut().item_spacing.x = 4.0;

@@ -5,7 +5,7 @@ use egui::{Align2, Color32, FontId, Rect, RichText, Sense, Stroke, Ui, pos2, vec
 use super::compare::{Comparison, Outcome, Row};
 use crate::command::Command;
 use crate::ctx::ViewCtx;
-use crate::draw::paint_icon;
+use crate::draw::{chosen_edge, paint_icon, row_ground};
 use crate::small_picture;
 use crate::text;
 use crate::theme::{Icon, Tokens, space};
@@ -93,18 +93,10 @@ fn row_ui(ui: &mut Ui, ctx: &ViewCtx<'_>, row: &Row) {
     let t = ctx.tokens;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), space::TABLE_ROW), Sense::click());
     let is_shown = ctx.planned.plan.strategy == row.name;
-    let ground = if is_shown {
-        t.accentbg
-    } else if response.hovered() {
-        t.hoverbg
-    } else {
-        t.bg1
-    };
     let painter = ui.painter_at(rect);
-    painter.rect_filled(rect, 0.0, ground);
-    painter.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, t.grid));
+    row_ground(&painter, t, rect, is_shown, response.hovered());
     if is_shown {
-        painter.rect_filled(Rect::from_min_size(rect.min, vec2(3.0, rect.height())), 0.0, t.accent);
+        chosen_edge(&painter, t, rect);
     }
     let columns = Columns::new(rect);
     let at = |x: f32| pos2(x, rect.center().y);
