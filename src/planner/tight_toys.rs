@@ -70,6 +70,31 @@ pub fn tight_toy(seed: u64) -> TightToy {
     TightToy { problem, capacity_bytes: capacity }
 }
 
+/// A problem with longer lifetimes whose every step is filled exactly to `capacity_bytes`, with that capacity; the
+/// longer and the finer, the fewer fit. Beyond what [`fits`] can answer.
+///
+/// # Panics
+/// If there are fewer than three steps.
+#[must_use]
+pub fn crowded(n_steps: usize, capacity_bytes: u64, seed: u64) -> (Problem, u64) {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut load = vec![0; n_steps];
+    let mut buffers = Vec::new();
+    for _ in 0..8 * n_steps {
+        let from = rng.usize(0..n_steps - 1);
+        let to = rng.usize(from + 2..=n_steps.min(from + 2 + n_steps / 3));
+        let room = load[from..to].iter().map(|load| capacity_bytes - load).min().unwrap_or(0);
+        if room > 0 {
+            let size = rng.u64(1..=room.min(capacity_bytes * 2 / 3));
+            load[from..to].iter_mut().for_each(|load| *load += size);
+            buffers.push((size, Lifetime { start: from as u64, end: to as u64 }));
+        }
+    }
+    let fillers = (0_u64..).zip(&load).filter(|&(_, &load)| load < capacity_bytes);
+    buffers.extend(fillers.map(|(step, load)| (capacity_bytes - load, Lifetime { start: step, end: step + 1 })));
+    (Problem::new(buffers, Align::ONE).expect("buffers have sizes and lifetimes above zero"), capacity_bytes)
+}
+
 /// Whether any placement of `ids` ends at or below `capacity_bytes`.
 #[must_use]
 pub fn fits(problem: &Problem, ids: &[BufferId], capacity_bytes: u64) -> bool {

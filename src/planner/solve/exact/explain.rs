@@ -21,6 +21,7 @@
 //! ```
 
 use super::instance::NONE;
+use super::nogoods::Literal;
 use super::state::{Entry, Failure, State};
 use super::unit::Unit;
 
@@ -61,10 +62,14 @@ impl Decisions {
         self.words.clear();
     }
 
-    #[cfg(test)]
-    fn to_vec(&self) -> Vec<u32> {
-        let bits = (0_u32..).take(64 * self.words.len());
-        bits.filter(|bit| self.words[*bit as usize / 64] & (1 << (bit % 64)) != 0).collect()
+    pub(super) fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The decisions, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        let bits = |(&word, first)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| first + bit);
+        self.words.iter().zip((0_u32..).step_by(64)).flat_map(bits)
     }
 }
 
@@ -110,6 +115,7 @@ impl<U: Unit> Explanation<'_, '_, U> {
             Failure::Stuck => (0..n_decisions).for_each(|decision| self.conflict.insert(decision)),
             Failure::Ceiling(row) => self.ask(row, state.ceiling - state.instance.size[row as usize] + U::ONE),
             Failure::Unsupported(row) => self.trace_refusal(row, state.refusal[row as usize], U::MAX),
+            Failure::Nogood(nogood) => state.nogoods.of(nogood as usize).iter().for_each(|&literal| self.ask_literal(literal)),
             Failure::Crowded(section) => {
                 let at_least = state.ceiling - state.total[section as usize] + U::ONE;
                 for &row in state.instance.members.of(section as usize) {
@@ -118,6 +124,18 @@ impl<U: Unit> Explanation<'_, '_, U> {
                     }
                 }
             }
+        }
+    }
+
+    /// Notes what a literal that holds follows from.
+    fn ask_literal(&mut self, literal: Literal<U>) {
+        let (state, row) = (self.state, literal.row as usize);
+        if state.low[row] == U::MAX {
+            self.conflict.insert(state.placed_by[row]);
+        } else if state.low[row] > literal.offset {
+            self.ask(literal.row, literal.offset + U::ONE);
+        } else {
+            self.conflict.insert(state.refusal[row]);
         }
     }
 
@@ -225,7 +243,7 @@ mod tests {
         }
         let mut conflict = Decisions::default();
         explain(&state, u32::try_from(decisions.len()).unwrap(), &mut Open::new(instance.n_rows()), &mut conflict);
-        conflict.to_vec()
+        conflict.iter().collect()
     }
 
     #[test]

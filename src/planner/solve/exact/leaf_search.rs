@@ -2,8 +2,8 @@
 //!
 //! Problem: several parts share one budget and one arena, so each must be searched in small instalments.
 //! Method: *fit*: one round of all arms at the capacity. *Minimum*: first a round at the lowest height that would be of
-//! use; then batches of short searches. One of a batch tries for a proof at that height, with backjumps and growing
-//! limits. The others want a placement: their ceilings lie just below the best, or somewhere down to that height, as
+//! use; then batches of short searches. One of a batch tries for a proof, at that height and just below the best in
+//! turn, with backjumps, with what earlier ones learned, and with growing limits. The others want a placement: their ceilings lie just below the best, or somewhere down to that height, as
 //! large steps come from short searches well below the best. Most of them take an order that lowered the best before
 //! and exchange a few of its rows: a climb through orders, each tried by a tree search of some hundred nodes.
 //! Guarantee: what is done in an instalment depends on the instalments before it only; see [`super::portfolio`].
@@ -21,7 +21,8 @@
 //! ```
 
 use super::instance::{Instance, Leaf};
-use super::portfolio::{Answer, Portfolio, Task, Winner, luby};
+use super::nogoods::Learned;
+use super::portfolio::{Answer, Known, Portfolio, Task, Winner, luby};
 use super::search::Outcome;
 use super::state::State;
 use super::unit::Unit;
@@ -62,6 +63,8 @@ pub(super) struct LeafSearch<'a, U> {
     n_batched: u64,
     /// The last orders that lowered the best, newest first.
     winners: Vec<Winner>,
+    /// What searches that jump back have learned.
+    learned: Learned<U>,
 }
 
 /// What is known about a question after an instalment.
@@ -79,7 +82,18 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
     /// Starts from a placement by row.
     pub(super) fn new(instance: &'a Instance<U>, leaf: &'a Leaf, best: Vec<U>) -> Self {
         let height = instance.height(&best);
-        Self { instance, leaf, best, height, bound: instance.bound(), states: Vec::new(), round: 0, n_batched: 0, winners: Vec::new() }
+        Self {
+            instance,
+            leaf,
+            best,
+            height,
+            bound: instance.bound(),
+            states: Vec::new(),
+            round: 0,
+            n_batched: 0,
+            winners: Vec::new(),
+            learned: Learned::default(),
+        }
     }
 
     /// One round of all arms at a ceiling.
@@ -87,22 +101,44 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         let limit = self.task_nodes(self.round);
         let tasks = (0..portfolio.arms.len()).map(|arm| Task { arm, round: self.round, winner: None, ceiling, max_nodes: limit, jumps: true });
         let tasks = within(tasks, budget);
-        // The first round answers most questions in milliseconds; other threads would only waste work.
-        let threads = if self.round == 0 { 1 } else { portfolio.threads };
-        let answers = Portfolio { threads, ..*portfolio }.run(&tasks, &[], true, &mut self.states);
+        // The first round answers most questions in milliseconds; other threads would only waste work. One task learns
+        // from the other instead.
+        let at_once = if self.round == 0 { 1 } else { tasks.len().max(1) };
         self.round += 1;
-        spend(&answers, budget);
-        match answers.into_iter().next_back() {
-            Some(Answer { outcome: Outcome::Found, offsets: Some(offsets), .. }) => {
+        for tasks in tasks.chunks(at_once) {
+            let verdict = self.fit_tasks(tasks, portfolio, budget);
+            if verdict != Verdict::Open || (portfolio.should_stop)() {
+                return verdict;
+            }
+        }
+        Verdict::Open
+    }
+
+    /// Tasks with one ceiling, of which the first that has an answer decides.
+    fn fit_tasks(&mut self, tasks: &[Task<U>], portfolio: &Portfolio<'a, U>, budget: &mut Budget) -> Verdict {
+        let answers = self.answers(tasks, true, portfolio, budget);
+        match tasks.iter().zip(answers).next_back() {
+            Some((_, Answer { outcome: Outcome::Found, offsets: Some(offsets), .. })) => {
                 self.take(offsets);
                 Verdict::Found
             }
-            Some(Answer { outcome: Outcome::Exhausted, .. }) => {
-                self.bound = self.bound.max(after(ceiling));
+            Some((task, Answer { outcome: Outcome::Exhausted, .. })) => {
+                self.bound = self.bound.max(after(task.ceiling));
                 Verdict::Impossible
             }
             _ => Verdict::Open,
         }
+    }
+
+    /// Runs tasks, pays for them and keeps what they learned.
+    fn answers(&mut self, tasks: &[Task<U>], first_decides: bool, portfolio: &Portfolio<'a, U>, budget: &mut Budget) -> Vec<Answer<U>> {
+        let known = Known { winners: &self.winners, learned: &self.learned };
+        let mut answers = portfolio.run(tasks, &known, first_decides, &mut self.states);
+        spend(&answers, budget);
+        for (task, answer) in tasks.iter().zip(&mut answers) {
+            self.learned.add(task.ceiling, std::mem::take(&mut answer.learned));
+        }
+        answers
     }
 
     /// One instalment of the search for the minimum; `enough` is the lowest height that is of use.
@@ -119,8 +155,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         let tasks = (first..first + TASKS_PER_BATCH as u64).map(|number| self.short_task(number, lowest, portfolio.arms.len(), &mut rng));
         let tasks = within(tasks.collect::<Vec<_>>().into_iter(), budget);
         self.n_batched += TASKS_PER_BATCH as u64;
-        let answers = portfolio.run(&tasks, &self.winners, false, &mut self.states);
-        spend(&answers, budget);
+        let answers = self.answers(&tasks, false, portfolio, budget);
         self.merge(&tasks, answers)
     }
 
@@ -140,7 +175,10 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         if number.is_multiple_of(TASKS_PER_BATCH as u64) {
             let batch = number / TASKS_PER_BATCH as u64;
             let arm = usize::try_from(batch % n_arms as u64).unwrap_or(0);
-            return Task { arm, ceiling: lowest, max_nodes: luby(batch) * unit, jumps: true, ..fresh };
+            // Below the best, a proof ends the search; at the lowest height it is easier, and a placement is worth more.
+            let just_below = U::from_units(self.height.units() - 1).unwrap_or(lowest);
+            let ceiling = if batch.is_multiple_of(2) { lowest } else { just_below };
+            return Task { arm, ceiling, max_nodes: luby(batch) * unit, jumps: true, ..fresh };
         }
         if self.winners.is_empty() {
             return fresh;
@@ -159,6 +197,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         for (task, answer) in tasks.iter().zip(answers) {
             if answer.outcome == Outcome::Exhausted {
                 self.bound = self.bound.max(after(task.ceiling));
+                self.learned.forget_below(self.bound);
             }
             if let Some(offsets) = answer.offsets
                 && self.instance.height(&offsets) < self.height

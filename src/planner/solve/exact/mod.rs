@@ -5,15 +5,15 @@
 //! Method: start from `lowest-floor`; take the problem apart (`instance.rs`); then many short searches
 //! (`search.rs` on `state.rs`) by different orders with restarts (`portfolio.rs`), lower bound first (`leaf_search.rs`),
 //! always in the part that defines the arena (`question.rs`). Dead ends are explained by the decisions that they follow
-//! from (`explain.rs`), and the search goes back to the deepest of those. If nothing fits, deletion finds a set of buffers that
-//! cannot fit together ([`infeasible_core()`]).
+//! from (`explain.rs`): the search goes back to the deepest of those, and remembers them, also for later searches
+//! (`nogoods.rs`). If nothing fits, deletion finds a set of buffers that cannot fit together ([`infeasible_core()`]).
 //! Guarantee: valid; never larger than `lowest-floor`, whatever the limits; "optimal" and "infeasible" are proved.
 //! Deterministic for a seed and a limit on nodes, whatever the number of threads.
 //! Time: exponential in the worst case, limited by nodes; published hard instances of 150 to 450 buffers take
 //! milliseconds. Space O(n + conflicts) per thread.
 //! Source: MiniMalloc (Moffitt, DOI 10.1145/3623278.3624752) for sections, floors and orders; the support bump, the
 //! regions, the explanations and the portfolio are the project's own; backjumps follow Prosser
-//! (DOI 10.1111/j.1467-8640.1993.tb00310.x).
+//! (DOI 10.1111/j.1467-8640.1993.tb00310.x), nogoods Dechter (DOI 10.1016/0004-3702(90)90046-3).
 //!
 //! ```text
 //! byte 4 |AAA.        lowest-floor puts A and C at 0, so B and D end at 6.
@@ -26,6 +26,7 @@ mod infeasible_core;
 mod instance;
 mod keys;
 mod leaf_search;
+mod nogoods;
 mod pick;
 mod portfolio;
 mod question;

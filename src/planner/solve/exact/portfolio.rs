@@ -4,7 +4,7 @@
 //! millions.
 //! Method: run *arms* (an order and a way to pick) in turn with limits from Luby's sequence; from the second round on
 //! the orders are drawn at random, or taken from one that found something, with a few exchanges. A task is a pure
-//! function of the instance, the seed, the winners and its own numbers, so tasks may run on any thread in any order;
+//! function of the instance, the seed, what is known and its own numbers, so tasks may run on any thread in any order;
 //! the task with the lowest number that has an answer decides, and tasks after it are cancelled.
 //! Guarantee: the same result for every number of threads. Luby's sequence is within a logarithmic factor of the best
 //! restart strategy.
@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::instance::Instance;
 use super::keys::{drawn_ranks, ranks, swap_a_few};
+use super::nogoods::{Learned, Nogood};
 use super::pick::{Mode, Pick, Section, Tie};
 use super::rules::Rules;
 use super::search::{Outcome, Search};
@@ -78,6 +79,8 @@ pub(super) struct Answer<U> {
     pub(super) n_nodes: u64,
     /// The order that found it.
     pub(super) ranks: Option<Vec<u32>>,
+    /// Nogoods that were learned, if the task jumps back.
+    pub(super) learned: Vec<Nogood<U>>,
 }
 
 /// An order that found something, and the arm it belongs to.
@@ -85,6 +88,13 @@ pub(super) struct Answer<U> {
 pub(super) struct Winner {
     pub(super) arm: usize,
     pub(super) ranks: Vec<u32>,
+}
+
+/// What tasks learn from those before them.
+pub(super) struct Known<'k, U> {
+    pub(super) winners: &'k [Winner],
+    /// For tasks that jump back.
+    pub(super) learned: &'k Learned<U>,
 }
 
 /// The `round`-th limit of Luby's sequence, from 0: 1 1 2 1 1 2 4 …
@@ -113,14 +123,14 @@ impl<'a, U: Unit> Portfolio<'a, U> {
     /// Runs tasks; with `first_decides` those after the first that has an answer are cancelled.
     ///
     /// Answers are by task; a cancelled one is missing at the end of the list.
-    pub(super) fn run(&self, tasks: &[Task<U>], winners: &[Winner], first_decides: bool, states: &mut Vec<State<'a, U>>) -> Vec<Answer<U>> {
+    pub(super) fn run(&self, tasks: &[Task<U>], known: &Known<'_, U>, first_decides: bool, states: &mut Vec<State<'a, U>>) -> Vec<Answer<U>> {
         let n_workers = self.threads.clamp(1, tasks.len().max(1));
         while states.len() < n_workers {
             states.push(State::new(self.instance, self.rules));
         }
         let next = AtomicUsize::new(0);
         let decided = AtomicUsize::new(usize::MAX);
-        let work = |state: &mut State<'a, U>| self.work(tasks, winners, first_decides, state, &next, &decided);
+        let work = |state: &mut State<'a, U>| self.work(tasks, known, first_decides, state, &next, &decided);
         let mut answers: Vec<(usize, Answer<U>)> = if n_workers == 1 {
             work(&mut states[0])
         } else {
@@ -148,7 +158,7 @@ impl<'a, U: Unit> Portfolio<'a, U> {
     fn work(
         &self,
         tasks: &[Task<U>],
-        winners: &[Winner],
+        known: &Known<'_, U>,
         first_decides: bool,
         state: &mut State<'a, U>,
         next: &AtomicUsize,
@@ -161,7 +171,7 @@ impl<'a, U: Unit> Portfolio<'a, U> {
                 return answers;
             }
             let is_late = || number > decided.load(Ordering::Relaxed) || (self.should_stop)();
-            let answer = self.search(&tasks[number], winners, state, &is_late);
+            let answer = self.search(&tasks[number], known, state, &is_late);
             if first_decides && matches!(answer.outcome, Outcome::Found | Outcome::Exhausted) {
                 decided.fetch_min(number, Ordering::Relaxed);
             }
@@ -169,12 +179,12 @@ impl<'a, U: Unit> Portfolio<'a, U> {
         }
     }
 
-    /// One task: a pure function of the instance, the rules, the seed, the winners and the task, unless stopped.
-    fn search(&self, task: &Task<U>, winners: &[Winner], state: &mut State<'a, U>, should_stop: &dyn Fn() -> bool) -> Answer<U> {
+    /// One task: a pure function of the instance, the rules, the seed, what is known and the task, unless stopped.
+    fn search(&self, task: &Task<U>, known: &Known<'_, U>, state: &mut State<'a, U>, should_stop: &dyn Fn() -> bool) -> Answer<U> {
         let arm = &self.arms[task.arm];
         let mut rng = fastrand::Rng::with_seed(mix(self.seed, task.arm as u64, task.round));
         let ranks = if let Some(winner) = task.winner {
-            let mut ranks = winners[winner].ranks.clone();
+            let mut ranks = known.winners[winner].ranks.clone();
             swap_a_few(&mut ranks, &mut rng);
             ranks
         } else if task.round == 0 {
@@ -184,10 +194,12 @@ impl<'a, U: Unit> Portfolio<'a, U> {
         };
         state.rules.backjumps = self.rules.backjumps && task.jumps;
         let mut search = Search::new(state, arm.mode, &ranks);
-        let outcome = search.run(task.ceiling, task.max_nodes, should_stop);
+        let nothing = Learned::default();
+        let outcome = search.run(task.ceiling, task.max_nodes, if task.jumps { known.learned } else { &nothing }, should_stop);
         let n_nodes = search.n_nodes;
         let is_found = outcome == Outcome::Found;
-        Answer { outcome, offsets: is_found.then(|| state.offset.clone()), n_nodes, ranks: is_found.then_some(ranks) }
+        let offsets = is_found.then(|| state.offset.clone());
+        Answer { outcome, offsets, n_nodes, ranks: is_found.then_some(ranks), learned: state.nogoods.own() }
     }
 }
 

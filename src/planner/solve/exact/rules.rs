@@ -18,10 +18,20 @@ pub(super) struct Rules {
     /// A dead end takes back all decisions up to the last one that it follows from. It needs the support bump: without
     /// it, minimum offsets do not tell why a waiting buffer lies above a placed one.
     pub(super) backjumps: bool,
+    /// What a dead end follows from is remembered, also by later searches. It needs the backjumps, which find it out.
+    pub(super) nogoods: bool,
 }
 
 impl Rules {
     /// Everything on.
-    pub(super) const ALL: Self =
-        Self { support_bump: true, section_floors: true, dominance: true, twins: true, regions: true, whole_buffers: true, backjumps: true };
+    pub(super) const ALL: Self = Self {
+        support_bump: true,
+        section_floors: true,
+        dominance: true,
+        twins: true,
+        regions: true,
+        whole_buffers: true,
+        backjumps: true,
+        nogoods: true,
+    };
 }

@@ -25,6 +25,7 @@
 //! ```
 
 use super::explain::{Decisions, Open, explain};
+use super::nogoods::{Learned, Literal, MAX_LITERALS};
 use super::pick::{Mode, Region, pick};
 use super::state::{Failure, State};
 use super::unit::Unit;
@@ -77,10 +78,11 @@ impl<'s, 'a, U: Unit> Search<'s, 'a, U> {
     }
 
     /// Searches until an answer, the limit, or a stop.
-    pub(super) fn run(&mut self, ceiling: U, max_nodes: u64, should_stop: &dyn Fn() -> bool) -> Outcome {
+    pub(super) fn run(&mut self, ceiling: U, max_nodes: u64, learned: &Learned<U>, should_stop: &dyn Fn() -> bool) -> Outcome {
         if !self.state.reset(ceiling) {
             return Outcome::Exhausted;
         }
+        self.state.nogoods.begin_with(learned, ceiling);
         let mut is_alive = true;
         loop {
             if is_alive {
@@ -157,12 +159,28 @@ impl<'s, 'a, U: Unit> Search<'s, 'a, U> {
                 self.frames.pop();
                 continue;
             }
+            self.learn(&conflict, decision);
             std::mem::swap(&mut self.reasons[at], &mut conflict);
             side = Some(self.turn());
             break;
         }
         self.conflict = conflict;
         side
+    }
+
+    /// Remembers that the placement of a decision is a dead end under these others.
+    fn learn(&mut self, others: &Decisions, placement: u32) {
+        if !self.state.rules.nogoods || others.len() >= MAX_LITERALS {
+            return;
+        }
+        let literal = |decision: u32| {
+            let frame = &self.frames[decision as usize];
+            let offset = if frame.is_refused { self.state.refused_at[decision as usize] } else { self.state.offset[frame.row as usize] };
+            Literal { row: frame.row, offset, is_placed: !frame.is_refused }
+        };
+        let open = literal(placement);
+        let mut set: Vec<_> = others.iter().map(literal).chain([open]).collect();
+        self.state.learn(&mut set, open);
     }
 
     /// Goes back to the last decision with another side, and takes it.

@@ -26,6 +26,7 @@
 
 use super::explain::REFUSAL;
 use super::instance::{Instance, NONE};
+use super::nogoods::Nogoods;
 use super::rules::Rules;
 use super::unit::Unit;
 
@@ -59,6 +60,8 @@ pub(super) enum Failure {
     Unsupported(u32),
     /// The unplaced rows of this section no longer fit below the ceiling.
     Crowded(u32),
+    /// All literals of this nogood hold.
+    Nogood(u32),
     /// No row is ready; it does not follow from any smaller set of decisions that is known.
     Stuck,
 }
@@ -110,6 +113,8 @@ pub(super) struct State<'a, U> {
     pub(super) refused_at: Vec<U>,
     /// The reason of the last dead end.
     pub(super) failure: Failure,
+    /// Sets of decisions that are known to be dead ends below the ceiling.
+    pub(super) nogoods: Nogoods<U>,
 }
 
 impl<'a, U: Unit> State<'a, U> {
@@ -148,6 +153,7 @@ impl<'a, U: Unit> State<'a, U> {
             refusal: vec![NONE; n_rows],
             refused_at: Vec::new(),
             failure: Failure::Crowded(0),
+            nogoods: Nogoods::new(n_rows),
         }
     }
 
@@ -186,6 +192,9 @@ impl<'a, U: Unit> State<'a, U> {
         self.ready[row] = U::MAX;
         self.count_placed(row, size);
         self.mark_dirty(row);
+        if !self.agrees_with_nogoods(row) {
+            return self.fail();
+        }
         for &other in instance.neighbours.of(row) {
             let other = other as usize;
             if self.low[other] == U::MAX {
@@ -216,7 +225,15 @@ impl<'a, U: Unit> State<'a, U> {
         self.refused_at.resize(decision as usize + 1, self.low[row]);
         self.set_limit(row, self.low[row] + self.instance.size[row], decision);
         self.supporter[row] = NONE;
-        self.settle()
+        self.agrees_with_nogoods(row) && self.settle()
+    }
+
+    fn agrees_with_nogoods(&mut self, row: usize) -> bool {
+        let nogood = self.nogood(row);
+        if let Some(nogood) = nogood {
+            self.note_failure(self.crowded(row), Failure::Nogood(nogood));
+        }
+        nogood.is_none()
     }
 
     fn count_placed(&mut self, row: usize, size: U) {
@@ -265,8 +282,7 @@ impl<'a, U: Unit> State<'a, U> {
         if low + self.instance.size[row] <= self.ceiling {
             return true;
         }
-        let crowded = self.instance.range(row).max_by_key(|&section| self.total[section]);
-        self.note_failure(crowded, Failure::Ceiling(id(row)));
+        self.note_failure(self.crowded(row), Failure::Ceiling(id(row)));
         false
     }
 
@@ -351,8 +367,7 @@ impl<'a, U: Unit> State<'a, U> {
         }
         self.supporter[row] = best.1;
         if best.1 == NONE {
-            let crowded = instance.range(row).max_by_key(|&section| self.total[section]);
-            self.note_failure(crowded, Failure::Unsupported(id(row)));
+            self.note_failure(self.crowded(row), Failure::Unsupported(id(row)));
             return false;
         }
         best.0 <= enough || self.raise(row, best.0, cause)
@@ -384,6 +399,11 @@ impl<'a, U: Unit> State<'a, U> {
             }
         }
         true
+    }
+
+    /// The section of a row with the most left to place.
+    fn crowded(&self, row: usize) -> Option<usize> {
+        self.instance.range(row).max_by_key(|&section| self.total[section])
     }
 
     fn note_failure(&mut self, section: Option<usize>, failure: Failure) {

@@ -90,6 +90,7 @@ fn no_rule_changes_an_answer() {
         Rules { regions: false, ..ALL },
         Rules { whole_buffers: false, ..ALL },
         Rules { backjumps: false, ..ALL },
+        Rules { nogoods: false, ..ALL },
     ];
     let mut n_open = 0;
     for seed in TOYS..TOYS + 500 {
@@ -101,23 +102,32 @@ fn no_rule_changes_an_answer() {
             }
         }
     }
-    assert!(n_open < 30, "{n_open} of 3,500 without an answer");
+    assert!(n_open < 30, "{n_open} of 4,000 without an answer");
 }
 
 #[test]
-fn proofs_take_fewer_nodes_with_backjumps() {
-    let nodes = |problem: &Problem, capacity_bytes, backjumps| {
-        let (verdict, n_nodes) = fits(problem, &all(problem), capacity_bytes, &limits(&ARMS, Rules { backjumps, ..Rules::ALL }));
-        assert_eq!(verdict, Some(false));
-        n_nodes
-    };
-    let (mut with, mut without) = (0, 0);
-    for seed in (0..TOYS).filter(|&seed| !swept_fits(seed)) {
-        let toy = tight_toy(seed);
-        with += nodes(&toy.problem, toy.capacity_bytes, true);
-        without += nodes(&toy.problem, toy.capacity_bytes, false);
+fn proofs_take_fewer_nodes_with_backjumps_and_fewer_still_with_nogoods() {
+    // Longer than the toys of the sweep, and full everywhere; most do not fit. None may have two answers.
+    let [mut all_on, mut no_nogoods, mut no_backjumps] = [0; 3];
+    let mut n_infeasible = 0;
+    for seed in 0..60 {
+        let (problem, capacity_bytes) = tight_toys::crowded(24, 10, seed);
+        let of = |rules| fits(&problem, &all(&problem), capacity_bytes, &Limits { max_nodes: 1_000_000, ..limits(&ARMS, rules) });
+        let (expected, n_nodes) = of(Rules::ALL);
+        let without = [Rules { nogoods: false, ..Rules::ALL }, Rules { backjumps: false, ..Rules::ALL }].map(of);
+        assert!(without.iter().all(|(fits, _)| *fits == expected && expected.is_some()), "toy {seed}: {expected:?}, {without:?}");
+        if expected == Some(false) {
+            n_infeasible += 1;
+            all_on += n_nodes;
+            no_nogoods += without[0].1;
+            no_backjumps += without[1].1;
+        }
     }
-    assert!(with * 10 < without * 9, "{with} nodes with backjumps, {without} without");
+    assert!(n_infeasible > 10, "only {n_infeasible} proofs");
+    assert!(
+        2 * all_on < no_nogoods && 2 * no_nogoods < no_backjumps,
+        "{all_on} nodes, {no_nogoods} without nogoods, {no_backjumps} without backjumps"
+    );
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 /// An unsigned number of units; a unit is the greatest common divisor of all sizes.
-pub(super) trait Unit: Copy + Ord + Debug + Send + Sync + Add<Output = Self> + Sub<Output = Self> + AddAssign + SubAssign + 'static {
+pub(super) trait Unit:
+    Copy + Ord + Debug + Default + std::hash::Hash + Send + Sync + Add<Output = Self> + Sub<Output = Self> + AddAssign + SubAssign + 'static
+{
     const ZERO: Self;
     const ONE: Self;
     const MAX: Self;
