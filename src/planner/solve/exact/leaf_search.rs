@@ -45,6 +45,8 @@ const SHORT_NODES_PER_ROW: u64 = 2;
 const MAX_SHORT: u64 = 8;
 /// The last tasks that lowered the best, which others are modelled on.
 const MAX_WINNERS: usize = 8;
+/// Batches without a lower height after which a climb ends, times Luby's sequence.
+const PATIENCE: u64 = 48;
 /// Tasks of one batch in the search for the minimum; enough to keep some threads busy until the last one ends.
 const TASKS_PER_BATCH: usize = 24;
 
@@ -61,10 +63,44 @@ pub(super) struct LeafSearch<'a, U> {
     states: Vec<State<'a, U>>,
     round: u64,
     n_batched: u64,
-    /// The last orders that lowered the best, newest first.
-    winners: Vec<Winner>,
+    climb: Climb<U>,
     /// What searches that jump back have learned.
     learned: Learned<U>,
+}
+
+/// Orders that each lowered the height that the ones before it had reached.
+///
+/// A climb may come to a height that nothing close to its orders is below. Then another one begins where it began.
+struct Climb<U> {
+    number: u64,
+    /// Where it began, and where it is.
+    start: U,
+    height: U,
+    /// Batches since the height was lowered.
+    n_idle: u64,
+    /// The last orders that lowered it, newest first.
+    winners: Vec<Winner>,
+}
+
+impl<U: Unit> Climb<U> {
+    fn new(number: u64, start: U) -> Self {
+        Self { number, start, height: start, n_idle: 0, winners: Vec::new() }
+    }
+
+    /// Counts a batch and begins anew if too many were in vain.
+    fn count_batch(&mut self) {
+        self.n_idle += 1;
+        if self.n_idle > PATIENCE * luby(self.number) {
+            *self = Self::new(self.number + 1, self.start);
+        }
+    }
+
+    fn step(&mut self, height: U, winner: Winner) {
+        self.height = height;
+        self.n_idle = 0;
+        self.winners.insert(0, winner);
+        self.winners.truncate(MAX_WINNERS);
+    }
 }
 
 /// What is known about a question after an instalment.
@@ -91,7 +127,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
             states: Vec::new(),
             round: 0,
             n_batched: 0,
-            winners: Vec::new(),
+            climb: Climb::new(0, height),
             learned: Learned::default(),
         }
     }
@@ -132,7 +168,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
 
     /// Runs tasks, pays for them and keeps what they learned.
     fn answers(&mut self, tasks: &[Task<U>], first_decides: bool, portfolio: &Portfolio<'a, U>, budget: &mut Budget) -> Vec<Answer<U>> {
-        let known = Known { winners: &self.winners, learned: &self.learned };
+        let known = Known { winners: &self.climb.winners, learned: &self.learned };
         let mut answers = portfolio.run(tasks, &known, first_decides, &mut self.states);
         spend(&answers, budget);
         for (task, answer) in tasks.iter().zip(&mut answers) {
@@ -180,11 +216,12 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
             let ceiling = if batch.is_multiple_of(2) { lowest } else { just_below };
             return Task { arm, ceiling, max_nodes: luby(batch) * unit, jumps: true, ..fresh };
         }
-        if self.winners.is_empty() {
+        let winners = &self.climb.winners;
+        if winners.is_empty() {
             return fresh;
         }
-        let winner = rng.usize(0..self.winners.len());
-        let arm = self.winners[winner].arm;
+        let winner = rng.usize(0..winners.len());
+        let arm = winners[winner].arm;
         match rng.u32(0..8) {
             0..5 => Task { arm, winner: Some(winner), ..fresh },
             5 => Task { arm, ..fresh },
@@ -194,26 +231,28 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
 
     fn merge(&mut self, tasks: &[Task<U>], answers: Vec<Answer<U>>) -> Verdict {
         let mut verdict = Verdict::Open;
+        self.climb.count_batch();
         for (task, answer) in tasks.iter().zip(answers) {
             if answer.outcome == Outcome::Exhausted {
                 self.bound = self.bound.max(after(task.ceiling));
                 self.learned.forget_below(self.bound);
             }
-            if let Some(offsets) = answer.offsets
-                && self.instance.height(&offsets) < self.height
-            {
+            let Some(offsets) = answer.offsets else { continue };
+            let height = self.instance.height(&offsets);
+            if height < self.climb.height {
+                self.climb.step(height, Winner { arm: task.arm, ranks: answer.ranks.unwrap_or_default() });
+            }
+            if height < self.height {
                 self.take(offsets);
-                self.winners.insert(0, Winner { arm: task.arm, ranks: answer.ranks.unwrap_or_default() });
-                self.winners.truncate(MAX_WINNERS);
                 verdict = Verdict::Found;
             }
         }
         verdict
     }
 
-    /// The ceiling of a task: from `lowest` to one below the best.
+    /// The ceiling of a task: from `lowest` to one below where the climb is.
     fn target(&self, number: u64, lowest: U, rng: &mut fastrand::Rng) -> U {
-        let (lowest, best) = (lowest.units(), self.height.units());
+        let (lowest, best) = (lowest.units(), self.climb.height.units());
         let gap = best - lowest;
         let target = match number % 8 {
             0 | 1 | 5 => best - 1,
