@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use arenascope_planner::check::check;
 use arenascope_planner::control::Control;
 use arenascope_planner::generate::{Kind, generate};
 use arenascope_planner::plan::Status;
@@ -46,6 +47,39 @@ fn same_input_same_plan() {
         assert_eq!(run(), run(), "{}", strategy.name);
     }
     assert_eq!(plan_bare(AUTO, &problem), plan_bare(AUTO, &problem));
+}
+
+#[test]
+fn the_number_of_threads_changes_no_plan() {
+    for (kind, n) in [(Kind::Uni, 60), (Kind::Uni, 300), (Kind::Train, 3_000), (Kind::Ml, 5_000)] {
+        let problem = seeded(kind, n, 3);
+        for name in ["lowest-floor", "hot-core", "peak-repair", AUTO] {
+            let with = |threads| {
+                let options = SolveOptions { threads, max_nodes: Some(20_000), ..SolveOptions::default() };
+                solve(name, &problem, None, &options, &Control::unattended()).expect("a plan")
+            };
+            let alone = with(1);
+            for threads in [2, 3, 8] {
+                assert_eq!(with(threads), alone, "{name} with {threads} threads, {kind:?} {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn peak_repair_is_never_larger_than_one_pass_and_lowers_it_where_there_are_many_conflicts() {
+    let mut n_lower = 0;
+    for seed in 0..6 {
+        let problem = seeded(Kind::Uni, 500, seed);
+        let options = SolveOptions { max_nodes: Some(1_000_000), ..SolveOptions::default() };
+        let repaired = solve("peak-repair", &problem, None, &options, &Control::unattended()).expect("a plan");
+        assert!(check(&problem, &repaired).is_valid(), "seed {seed}");
+        let one_pass = ["lowest-floor", "hot-core", "greedy-size", "first-fit"].map(|name| plan_bare(name, &problem).arena_bytes);
+        let smallest = one_pass.into_iter().min().expect("four plans");
+        assert!(repaired.arena_bytes <= smallest, "seed {seed}");
+        n_lower += u32::from(repaired.arena_bytes < smallest);
+    }
+    assert!(n_lower > 0, "nothing was lowered");
 }
 
 #[test]
@@ -97,6 +131,9 @@ fn each_offset_strategy_beats_another_one_somewhere() {
         ("first-fit", "greedy-conflicts"),
         ("hill-climb", "lowest-floor"),
         ("lowest-floor", "hill-climb"),
+        ("peak-repair", "hot-core"),
+        ("peak-repair", "hill-climb"),
+        ("exact", "peak-repair"),
         ("boxing", "hill-climb"),
         ("hill-climb", "boxing"),
     ];
