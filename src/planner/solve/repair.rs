@@ -13,8 +13,9 @@
 //! large-neighbourhood search (Shaw, DOI 10.1007/3-540-49481-2_30).
 //!
 //! ```text
-//! byte 5 |.CC..      C rests on A: exchanged, C is at 0, A on 2, and B stays at 0: the height is 5 and not 6;
-//!      2 |AAA.B      or: C and A are taken out with B left alone, and placed below 6
+//! byte 4 |...DD                    the chain below the top is D, B, A;
+//!      2 |CCBBB       2 |CCBBB     D and B change places in the order A B C D:
+//!      0 |AAA..       0 |AAADD     D fits beside A, and the height is 4 and not 6
 //! ```
 
 use super::repair_window::window;

@@ -12,10 +12,10 @@
 //! last-conflict reasoning (Lecoutre et al., DOI 10.1016/j.artint.2009.09.002).
 //!
 //! ```text
-//! ceiling  -------      # obstacle; A may be at 0 or 1, B at 2 to 4, C above all of #
-//!      4 |..CC##        B on 2, A on 0, C on B: no item can go lower
-//!      2 |.BBB##
-//!      0 |AA.###
+//! ceiling  -----      # stays; A, B and C are free
+//! byte 4 |..CC.
+//!      2 |.BBB#       A goes to 0, B on A, C on B: none of them can go lower
+//!      0 |AA.##
 //! ```
 
 /// Most items of a window: one bit each.
