@@ -72,6 +72,22 @@ fn the_orders_by_size_and_by_end_win_where_the_others_do_not() {
 }
 
 #[test]
+fn peak_repair_lowers_most_of_the_challenging_set_below_every_pass_and_raises_none() {
+    let options = SolveOptions { max_nodes: Some(1_000_000), ..SolveOptions::default() };
+    let mut n_lower = 0;
+    for (name, ..) in CHALLENGING {
+        let problem = instance(&format!("minimalloc/{name}.1048576.csv"));
+        let repaired = solve("peak-repair", &problem, None, &options, &Control::unattended()).expect("a plan");
+        assert!(check(&problem, &repaired).is_valid(), "{name}");
+        let passes = ["lowest-floor", "hot-core", "greedy-size", "first-fit"].map(|pass| plan_bare(pass, &problem).arena_bytes);
+        let smallest = passes.into_iter().min().expect("four passes");
+        assert!(repaired.arena_bytes <= smallest, "{name}: {} is above {smallest}", repaired.arena_bytes);
+        n_lower += u32::from(repaired.arena_bytes < smallest);
+    }
+    assert!(n_lower >= 6, "only {n_lower} are lower");
+}
+
+#[test]
 fn first_fit_beats_greedy_by_size_on_pipelines() {
     for name in ["F", "G"] {
         let problem = instance(&format!("minimalloc/{name}.1048576.csv"));

@@ -49,6 +49,23 @@ fn same_input_same_plan() {
 }
 
 #[test]
+fn the_number_of_threads_changes_no_plan() {
+    for (kind, n) in [(Kind::Uni, 60), (Kind::Uni, 300), (Kind::Train, 3_000), (Kind::Ml, 5_000)] {
+        let problem = seeded(kind, n, 3);
+        for name in ["lowest-floor", "hot-core", "peak-repair", AUTO] {
+            let with = |threads| {
+                let options = SolveOptions { threads, max_nodes: Some(20_000), ..SolveOptions::default() };
+                solve(name, &problem, None, &options, &Control::unattended()).expect("a plan")
+            };
+            let alone = with(1);
+            for threads in [2, 3, 8] {
+                assert_eq!(with(threads), alone, "{name} with {threads} threads, {kind:?} {n}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_strategy_stops_soon_after_it_is_asked_to() {
     let large = generated(Kind::Uni, 3_000);
     // Below the limits of those that store every conflict.
@@ -97,6 +114,9 @@ fn each_offset_strategy_beats_another_one_somewhere() {
         ("first-fit", "greedy-conflicts"),
         ("hill-climb", "lowest-floor"),
         ("lowest-floor", "hill-climb"),
+        ("peak-repair", "hot-core"),
+        ("peak-repair", "hill-climb"),
+        ("exact", "peak-repair"),
         ("boxing", "hill-climb"),
         ("hill-climb", "boxing"),
     ];

@@ -3,18 +3,18 @@
 //! Problem: which strategy is best depends on the graph.
 //! Method: run the safe strategies, best first by experience; check every plan; keep the smallest, the earlier one on
 //! ties; stop at the lower bound. Strategies whose time grows with the number of conflicts are left out beyond a
-//! limit, and the note says so. If none reaches the bound and the problem is small, the exact search gets a fixed
-//! number of nodes to lower the best plan.
+//! limit, and the note says so. If none reaches the bound, the best plan is lowered: by a fixed number of nodes of the
+//! exact search if the problem is small, and by a fixed effort of `peak-repair` unless that has proved it smallest.
 //! Guarantee: valid, never larger than any strategy it ran, the same every time.
-//! Time and space: the sum of the times and the largest of the spaces of what it runs; the exact search adds at most a
-//! few tenths of a second.
+//! Time and space: the sum of the times and the largest of the spaces of what it runs; each of the two
+//! searches adds at most a few tenths of a second.
 //! Source: MindSpore SOMAS runs all its combinations and keeps the best in the same way.
 //!
 //! ```text
 //! lowest-floor 112   hot-core 108   greedy-size 110   exact from 108: 104   ->  exact 104
 //! ```
 
-use super::{Request, SolveError, exact, find_strategy};
+use super::{Request, SolveError, exact, find_strategy, peak_repair};
 use crate::check::check;
 use crate::control::Progress;
 use crate::plan::{Plan, Status};
@@ -51,6 +51,9 @@ const MAX_EXACT_CONFLICTS: u64 = 100_000;
 /// What the exact search may spend: nodes times neighbours of an average buffer; 0.1 to 0.3 s.
 const EXACT_EFFORT: u64 = 6_000_000;
 
+/// What `peak-repair` may spend, in items stacked or nodes: in all, 0.3 to 0.5 s; and for each buffer.
+const REPAIR_EFFORT: (u64, u64) = (4_000_000, 10_000);
+
 pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     // With rules beyond sizes and lifetimes, rectangles are looked at one by one.
     let n_conflicts = request.n_conflicts().saturating_mul(if request.problem.constraints().is_some() { 10 } else { 1 });
@@ -85,28 +88,42 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         }
     }
     let mut plan = best.ok_or(SolveError::Stopped)?;
-    if let Some(smaller) = search(request, &plan) {
-        n_tried += 1;
-        plan = smaller;
+    for search in [search_exactly, repair] {
+        if let Some(smaller) = search(request, &plan) {
+            n_tried += 1;
+            plan = smaller;
+        }
     }
     let unable = if unable.is_empty() { String::new() } else { format!("; {} cannot honour all rules of the problem", unable.join(", ")) };
     plan.note = Some(explain(&plan, n_tried, &skipped, request) + &unable);
     Ok(plan)
 }
 
+/// Whether a search that knows lifetimes alone may find a smaller plan.
+fn may_be_lowered(request: &Request<'_>, plan: &Plan) -> bool {
+    let is_done = plan.status == Status::Optimal || plan.arena_bytes <= request.bound_bytes || request.control.is_stopped();
+    !is_done && request.problem.kept_apart().is_none() && request.problem.constraints().is_none()
+}
+
 /// A plan by the exact search that is smaller than `plan` or proved smallest; `None` if that is not affordable, not
 /// needed, or found nothing.
-fn search(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
-    if plan.status == Status::Optimal || plan.arena_bytes <= request.bound_bytes || request.control.is_stopped() {
-        return None;
-    }
-    // The search knows lifetimes alone.
-    if request.problem.kept_apart().is_some() || request.problem.constraints().is_some() || request.n_conflicts() > MAX_EXACT_CONFLICTS {
+fn search_exactly(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
+    if !may_be_lowered(request, plan) || request.n_conflicts() > MAX_EXACT_CONFLICTS {
         return None;
     }
     let found = exact::lower(request, plan, EXACT_EFFORT);
     let is_better = found.arena_bytes < plan.arena_bytes || found.status == Status::Optimal;
     (is_better && check(request.problem, &found).is_valid()).then_some(found)
+}
+
+/// A plan by `peak-repair` that is smaller than `plan`; `None` if that is not needed, or found nothing.
+fn repair(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
+    if !may_be_lowered(request, plan) {
+        return None;
+    }
+    let effort = REPAIR_EFFORT.0.min(REPAIR_EFFORT.1 * request.problem.n_buffers() as u64);
+    let found = peak_repair::lower(request, plan, effort.min(request.options.max_nodes.unwrap_or(u64::MAX)));
+    (found.arena_bytes < plan.arena_bytes && check(request.problem, &found).is_valid()).then_some(found)
 }
 
 /// One sentence about the choice.
@@ -140,10 +157,10 @@ mod tests {
     use crate::units::Align;
 
     #[test]
-    fn every_safe_strategy_is_a_candidate_but_naive_and_the_search_that_follows() {
+    fn every_safe_strategy_is_a_candidate_but_naive_and_the_searches_that_follow() {
         let mut safe: Vec<&str> = strategies()
             .iter()
-            .filter(|strategy| strategy.is_safe && !matches!(strategy.name, "naive" | "exact"))
+            .filter(|strategy| strategy.is_safe && !matches!(strategy.name, "naive" | "exact" | "peak-repair"))
             .map(|strategy| strategy.name)
             .collect();
         let mut candidates: Vec<&str> = CANDIDATES.iter().map(|&(name, _)| name).collect();

@@ -15,7 +15,8 @@
 //! ```
 
 use super::greedy_size::{Filling, by_size};
-use super::lowest_floor::{Looks, best_of_orders};
+use super::lowest_floor::best_of_orders;
+use super::passes::{Crew, Looks};
 use super::sections::{Part, parts};
 use super::{Request, SolveError, Strategy, StrategyKind};
 use crate::constraints::{Feature, FeatureSet};
@@ -94,7 +95,7 @@ fn plan_around(
     let mut filling = Filling::new(problem);
     let mut is_placed = vec![false; problem.n_buffers()];
     for part in parts(problem, core) {
-        let placed = best_of_orders(&part, &ORDERS, request.bound_bytes, looks, request.control).ok_or(SolveError::Stopped)?;
+        let placed = best_of_orders(&part, &ORDERS, request.bound_bytes, looks, Crew::of(request)).ok_or(SolveError::Stopped)?;
         if placed.bytes >= below {
             return Ok(None);
         }

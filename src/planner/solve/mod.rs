@@ -8,6 +8,7 @@ mod auto;
 mod best_fit_decreasing;
 mod boxing;
 mod boxing_jobs;
+mod descent;
 pub mod exact;
 mod executorch_greedy;
 mod first_fit;
@@ -23,15 +24,21 @@ mod naive;
 mod orders;
 mod ort_pattern;
 pub(crate) mod packing;
+mod passes;
+mod peak_repair;
 mod pools;
 mod refcount;
 mod reference_counts;
+mod repair;
+mod repair_window;
 mod sections;
 mod skyline;
 mod slots_by_birth;
 mod slots_by_size;
 mod slots_dsatur;
+mod stacking;
 mod tflite_arena;
+mod window_search;
 
 use std::sync::OnceLock;
 
@@ -85,13 +92,14 @@ pub enum Share {
 /// What a caller may choose besides the strategy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct SolveOptions {
-    /// Seed of strategies that draw random numbers: `exact`, `hill-climb` and `boxing`.
+    /// Seed of strategies that draw random numbers: `exact`, `peak-repair`, `hill-climb` and `boxing`.
     pub seed: u64,
     /// How many threads may be used, at least 1; the plan does not depend on it.
     pub threads: usize,
     /// Which free slots `refcount` may take.
     pub share: Share,
-    /// How many decisions `exact` may try; `None` for its own limit. The same number gives the same plan.
+    /// How many decisions `exact` and `peak-repair` may try; `None` for their own limits. The same number gives the same
+    /// plan.
     pub max_nodes: Option<u64>,
 }
 
@@ -134,12 +142,13 @@ const KEEPS_APART: [&str; 5] = ["naive", "first-fit", "greedy-size", "slots-by-s
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
-    static STRATEGIES: [Strategy; 21] = [
+    static STRATEGIES: [Strategy; 22] = [
         naive::STRATEGY,
         first_fit::STRATEGY,
         greedy_size::STRATEGY,
         lowest_floor::STRATEGY,
         hot_core::STRATEGY,
+        peak_repair::STRATEGY,
         exact::STRATEGY,
         best_fit_decreasing::STRATEGY,
         tflite_arena::STRATEGY,

@@ -14,29 +14,30 @@
 //!
 //! Ties go to the earlier row. Source: MiniMalloc, `src/solver.h` (DOI 10.1145/3623278.3624752), for T, A, W, Z and O.
 
+use std::sync::OnceLock;
+
 use super::sections::Part;
 use super::skyline::Skyline;
 
-/// Sorts the items of a part by strings of keys; computes each column once.
+/// Sorts the items of a part by strings of keys; computes each column once. Threads share it.
 pub(super) struct Orders<'a> {
     part: &'a Part,
-    columns: Vec<(char, Vec<u64>)>,
+    /// By position in [`KEYS`]; only those that somebody has asked for.
+    columns: [OnceLock<Vec<u64>>; KEYS.len()],
 }
+
+const KEYS: [char; 9] = ['T', 'A', 'W', 'Z', 'O', 'C', 'K', 'L', 'U'];
 
 impl<'a> Orders<'a> {
     pub(super) fn new(part: &'a Part) -> Self {
-        Self { part, columns: Vec::new() }
+        Self { part, columns: Default::default() }
     }
 
     /// The items in the order that `keys` describes.
-    pub(super) fn sorted(&mut self, keys: &str) -> Vec<u32> {
-        for key in keys.chars() {
-            if !self.columns.iter().any(|(known, _)| *known == key) {
-                self.columns.push((key, column(self.part, key)));
-            }
-        }
-        let by_key = |key: char| self.columns.iter().find(|(known, _)| *known == key).map(|(_, column)| column.as_slice());
-        let columns: Vec<&[u64]> = keys.chars().filter_map(by_key).collect();
+    pub(super) fn sorted(&self, keys: &str) -> Vec<u32> {
+        let of_key =
+            |key: char| KEYS.iter().position(|&known| known == key).map(|at| self.columns[at].get_or_init(|| column(self.part, key)).as_slice());
+        let columns: Vec<&[u64]> = keys.chars().filter_map(of_key).collect();
         let mut items: Vec<(u64, u32)> = columns[0].iter().copied().zip(0..).collect();
         let tie = |item: u32| (self.part.ids[item as usize], item);
         items.sort_unstable_by(|one, two| {

@@ -43,6 +43,12 @@ impl Part {
         (self.first[item] as usize, self.end[item] as usize)
     }
 
+    /// Whether two items share a section.
+    pub(super) fn meet(&self, one: u32, two: u32) -> bool {
+        let (one, two) = (one as usize, two as usize);
+        self.first[one] < self.end[two] && self.first[two] < self.end[one]
+    }
+
     /// The largest load: no plan of this part is smaller.
     pub(super) fn bound_bytes(&self) -> u64 {
         self.load.iter().copied().max().unwrap_or(0)

@@ -17,6 +17,7 @@
 const FANOUT: usize = 64;
 
 /// Heights by section.
+#[derive(Clone)]
 pub(super) struct Skyline {
     /// The largest height below each node; level 0 holds the sections themselves.
     highest: Vec<Vec<u64>>,
@@ -40,6 +41,13 @@ impl Skyline {
     /// A flat skyline.
     pub(super) fn flat(n_sections: usize) -> Self {
         Self::from_heights(&vec![0; n_sections])
+    }
+
+    /// Becomes the same as another one over as many sections, without new memory.
+    pub(super) fn copy_from(&mut self, other: &Self) {
+        for (mine, its) in self.highest.iter_mut().zip(&other.highest).chain(self.floor.iter_mut().zip(&other.floor)) {
+            mine.copy_from_slice(its);
+        }
     }
 
     /// The largest height in sections `from..to`, which is not empty.
