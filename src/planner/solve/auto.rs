@@ -24,12 +24,13 @@ use crate::plan::{Plan, Status};
 /// The first four are what large inputs need: ten to thirty seconds each at the limit; the first one limits itself. The
 /// others are there because
 /// one of them may happen to be best: about a tenth of a second each at the limit, measured.
-const CANDIDATES: [(&str, u64); 18] = [
+const CANDIDATES: [(&str, u64); 19] = [
     ("lowest-floor", u64::MAX),
     ("hot-core", 100_000_000),
     ("greedy-size", 200_000_000),
     ("first-fit", 10_000_000_000),
     ("best-fit-decreasing", 1_000_000),
+    ("greedy-family", 500_000),
     ("tflite-arena", 2_000_000),
     ("greedy-conflicts", 1_000_000_000),
     ("hill-climb", 10_000),

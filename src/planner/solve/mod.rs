@@ -14,6 +14,7 @@ mod executorch_greedy;
 mod first_fit;
 mod greedy_breadth;
 mod greedy_conflicts;
+mod greedy_family;
 mod greedy_size;
 mod hill_climb;
 mod hot_core;
@@ -142,10 +143,11 @@ const KEEPS_APART: [&str; 5] = ["naive", "first-fit", "greedy-size", "slots-by-s
 /// All strategies but `auto`, in the order shown to people.
 #[must_use]
 pub fn strategies() -> &'static [Strategy] {
-    static STRATEGIES: [Strategy; 22] = [
+    static STRATEGIES: [Strategy; 23] = [
         naive::STRATEGY,
         first_fit::STRATEGY,
         greedy_size::STRATEGY,
+        greedy_family::STRATEGY,
         lowest_floor::STRATEGY,
         hot_core::STRATEGY,
         peak_repair::STRATEGY,

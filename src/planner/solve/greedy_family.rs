@@ -1,0 +1,154 @@
+//! `greedy-family`: every order of greedy placement with both ways to choose a gap; the smallest plan is kept.
+//!
+//! Problem: place buffers without overlaps in a small arena; which order is good depends on the graph.
+//! Method: five orders (size, area, length of the lifetime, birth, number of conflicts), each with the lowest gap that
+//! is large enough (first fit) and with the smallest one (best fit). Parts that nobody crosses are planned alone. A
+//! pass ends as soon as it is no better than the best one so far; the first at the lower bound ends all. The note names
+//! what won in the highest part.
+//! Guarantee: valid; never larger than `greedy-size` or `first-fit`; no bound on the arena.
+//! Time O(conflicts · log live) per pass, space O(n). Refuses more than 6·10^7 conflicts.
+//! Source: the orders and fits of MindSpore SOMAS, which runs all combinations, and of the greedy planners of
+//! TensorFlow Lite, XLA and TVM.
+//!
+//! ```text
+//!          first fit   best fit
+//! size        112         114       each pass ends when it gets as high as the best one before it;
+//! area        109         111       the smallest of all is kept
+//! birth       104  <-     110
+//! ```
+
+use super::greedy_size::Filling;
+use super::orders::Orders;
+use super::sections::{Part, parts};
+use super::{Request, SolveError, Strategy, StrategyKind};
+use crate::constraints::FeatureSet;
+use crate::ids::BufferId;
+use crate::plan::Plan;
+
+pub(super) const STRATEGY: Strategy = Strategy {
+    name: "greedy-family",
+    summary: "Five greedy orders, each with the lowest gap and with the smallest gap that is large enough; the best is kept.",
+    source: "the project's own combination, as in MindSpore SOMAS, mindspore/ccsrc/backend/common/somas",
+    kind: StrategyKind::Offsets,
+    is_safe: true,
+    needs_graph: false,
+    supports: FeatureSet::NONE,
+    run,
+};
+
+/// Conflicts beyond which the passes take more than about twenty seconds.
+const MAX_CONFLICTS: u64 = 60_000_000;
+
+/// Keys as in [`super::orders`], and what people call the order.
+const ORDERS: [(&str, &str); 5] = [("ZW", "size"), ("A", "area"), ("WA", "length"), ("LZ", "birth"), ("OA", "conflicts")];
+
+/// How a gap is chosen.
+const FITS: [(Fit, &str); 2] = [(|filling, id| filling.place_lowest(id), "first fit"), (|filling, id| filling.place_tightest(id), "best fit")];
+
+type Fit = fn(&mut Filling<'_>, BufferId) -> u64;
+
+fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
+    request.afford(&STRATEGY, MAX_CONFLICTS, "it looks at every conflict ten times, and there are more than 60,000,000")?;
+    let parts = parts(request.problem, request.problem.ids().collect());
+    let mut family = Family { request, best: vec![Best::default(); parts.len()], parts, offsets: vec![0; request.problem.n_buffers()] };
+    for (fit, fit_name) in FITS {
+        for (keys, order) in ORDERS {
+            if let Err(stopped) = family.pass(keys, fit, (order, fit_name)) {
+                return family.has_plan().then(|| family.plan()).ok_or(stopped);
+            }
+        }
+    }
+    Ok(family.plan())
+}
+
+/// The lowest placement of a part so far.
+#[derive(Clone, Default)]
+struct Best {
+    /// Its height, and the order and the fit that gave it.
+    found: Option<(u64, Name)>,
+}
+
+/// An order and a fit.
+type Name = (&'static str, &'static str);
+
+struct Family<'a> {
+    request: &'a Request<'a>,
+    parts: Vec<Part>,
+    /// By part.
+    best: Vec<Best>,
+    /// By buffer.
+    offsets: Vec<u64>,
+}
+
+impl Family<'_> {
+    /// One order with one fit, in every part that may still become lower. Parts do not meet, so that one filling
+    /// serves them all.
+    fn pass(&mut self, keys: &str, fit: Fit, name: Name) -> Result<(), SolveError> {
+        let mut filling = Filling::new(self.request.problem);
+        for (part, best) in self.parts.iter().zip(&mut self.best) {
+            let below = best.found.map_or(u64::MAX, |(bytes, _)| bytes);
+            if below <= self.request.bound_bytes.max(part.bound_bytes()) {
+                continue;
+            }
+            if let Some(bytes) = place_all(self.request, part, &Orders::new(part).sorted(keys), (fit, &mut filling), below)? {
+                best.found = Some((bytes, name));
+                part.ids.iter().for_each(|&id| self.offsets[id.index()] = filling.offsets[id.index()]);
+            }
+        }
+        Ok(())
+    }
+
+    fn has_plan(&self) -> bool {
+        self.best.iter().all(|best| best.found.is_some())
+    }
+
+    /// The plan, with what won in the highest part as its note.
+    fn plan(&self) -> Plan {
+        let highest = self.best.iter().filter_map(|best| best.found).max_by_key(|&(bytes, _)| bytes);
+        let note = highest.map(|(_, (order, fit))| format!("by {order}, {fit}"));
+        Plan { note, ..Plan::from_offsets(STRATEGY.name, self.request.problem, self.offsets.clone()) }
+    }
+}
+
+/// Places a part and gives its highest end; `None` if that is not below `below`.
+fn place_all(request: &Request<'_>, part: &Part, items: &[u32], how: (Fit, &mut Filling<'_>), below: u64) -> Result<Option<u64>, SolveError> {
+    let (fit, filling) = how;
+    let mut bytes = 0;
+    for (turn, &item) in items.iter().enumerate() {
+        request.keep_going(turn)?;
+        bytes = bytes.max(fit(filling, part.ids[item as usize]));
+        if bytes >= below {
+            return Ok(None);
+        }
+    }
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::problem::Problem;
+    use crate::solve::{SolveOptions, solve};
+    use crate::testing::random_problem;
+
+    fn plan(name: &str, problem: &Problem) -> Plan {
+        solve(name, problem, None, &SolveOptions::default(), &Control::unattended()).expect("a plan")
+    }
+
+    #[test]
+    fn every_member_wins_somewhere_and_no_other_greedy_strategy_is_better() {
+        let names: Vec<String> = ORDERS.iter().flat_map(|(_, order)| FITS.map(|(_, fit)| format!("by {order}, {fit}"))).collect();
+        let mut winners = vec![false; names.len()];
+        for seed in 0..2_000 {
+            let problem = random_problem(seed, 60);
+            let best = plan(STRATEGY.name, &problem);
+            for other in ["greedy-size", "first-fit"] {
+                assert!(best.arena_bytes <= plan(other, &problem).arena_bytes, "seed {seed}: {other} is better");
+            }
+            winners.iter_mut().zip(&names).for_each(|(won, name)| *won |= best.note.as_ref() == Some(name));
+        }
+        let missing: Vec<&String> = names.iter().zip(winners).filter(|(_, won)| !won).map(|(name, _)| name).collect();
+        assert!(missing.is_empty(), "never the best: {missing:?}");
+    }
+}
