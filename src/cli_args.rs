@@ -360,7 +360,7 @@ pub(crate) struct SolveArgs {
     /// Whether `refcount` may resize a slot or takes only slots of the same size [default: any].
     #[arg(long, value_enum, value_name = "any|equal", hide_possible_values = true)]
     pub(crate) share: Option<ShareArg>,
-    /// Stop a strategy after so many seconds and keep its best plan.
+    /// Stop a strategy after so many seconds and keep its best plan; `auto`, `exact` and `peak-repair` search until then.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) time_limit: Option<f64>,
     /// The seed of strategies that use chance [default: 0].

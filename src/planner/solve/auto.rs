@@ -4,7 +4,8 @@
 //! Method: run the safe strategies, best first by experience; check every plan; keep the smallest, the earlier one on
 //! ties; stop at the lower bound. Strategies whose time grows with the number of conflicts are left out beyond a
 //! limit, and the note says so. If none reaches the bound, the best plan is lowered: by a fixed number of nodes of the
-//! exact search if the problem is small, and by a fixed effort of `peak-repair` unless that has proved it smallest.
+//! exact search if the problem is small, and by a fixed effort of `peak-repair` unless that has proved it smallest. If
+//! the caller's clock decides when to end, one of the two goes on until then.
 //! Guarantee: valid, never larger than any strategy it ran, the same every time.
 //! Time and space: the sum of the times and the largest of the spaces of what it runs; each of the two
 //! searches adds at most a few tenths of a second.
@@ -89,11 +90,17 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         }
     }
     let mut plan = best.ok_or(SolveError::Stopped)?;
-    for search in [search_exactly, repair] {
-        if let Some(smaller) = search(request, &plan) {
+    let mut lower = |search: fn(&Request<'_>, &Plan, u64) -> Option<Plan>, effort| {
+        if let Some(smaller) = search(request, &plan, effort) {
             n_tried += 1;
             plan = smaller;
         }
+    };
+    lower(search_exactly, EXACT_EFFORT);
+    lower(repair, REPAIR_EFFORT.0.min(REPAIR_EFFORT.1 * request.problem.n_buffers() as u64));
+    if request.is_open_ended() {
+        // Whichever of the two is better at this size takes the rest of the time.
+        lower(if request.n_conflicts() > MAX_EXACT_CONFLICTS { repair } else { search_exactly }, u64::MAX);
     }
     let unable = if unable.is_empty() { String::new() } else { format!("; {} cannot honour all rules of the problem", unable.join(", ")) };
     plan.note = Some(explain(&plan, n_tried, &skipped, request) + &unable);
@@ -108,21 +115,20 @@ fn may_be_lowered(request: &Request<'_>, plan: &Plan) -> bool {
 
 /// A plan by the exact search that is smaller than `plan` or proved smallest; `None` if that is not affordable, not
 /// needed, or found nothing.
-fn search_exactly(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
+fn search_exactly(request: &Request<'_>, plan: &Plan, effort: u64) -> Option<Plan> {
     if !may_be_lowered(request, plan) || request.n_conflicts() > MAX_EXACT_CONFLICTS {
         return None;
     }
-    let found = exact::lower(request, plan, EXACT_EFFORT);
+    let found = exact::lower(request, plan, effort);
     let is_better = found.arena_bytes < plan.arena_bytes || found.status == Status::Optimal;
     (is_better && check(request.problem, &found).is_valid()).then_some(found)
 }
 
 /// A plan by `peak-repair` that is smaller than `plan`; `None` if that is not needed, or found nothing.
-fn repair(request: &Request<'_>, plan: &Plan) -> Option<Plan> {
+fn repair(request: &Request<'_>, plan: &Plan, effort: u64) -> Option<Plan> {
     if !may_be_lowered(request, plan) {
         return None;
     }
-    let effort = REPAIR_EFFORT.0.min(REPAIR_EFFORT.1 * request.problem.n_buffers() as u64);
     let found = peak_repair::lower(request, plan, effort.min(request.options.max_nodes.unwrap_or(u64::MAX)));
     (found.arena_bytes < plan.arena_bytes && check(request.problem, &found).is_valid()).then_some(found)
 }
@@ -149,12 +155,18 @@ fn explain(plan: &Plan, n_tried: usize, skipped: &[&str], request: &Request<'_>)
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::bounds::lower_bound_bytes;
+    use crate::constraints::{Constraints, Pool};
     use crate::control::Control;
     use crate::generate::{Kind, generate};
+    use crate::ids::{BufferId, PoolId};
     use crate::interference::n_conflicts;
     use crate::problem::Problem;
     use crate::solve::{AUTO, SolveOptions, solve, strategies};
+    use crate::tight_toys;
     use crate::units::Align;
 
     #[test]
@@ -186,5 +198,50 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn uni(n: usize, seed: u64) -> Problem {
+        let buffers = generate(Kind::Uni, n, seed);
+        Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem")
+    }
+
+    /// Plans with `auto` until it has asked `max_polls` times whether to stop; how often it asked.
+    fn plan_until(problem: &Problem, max_nodes: Option<u64>, max_polls: usize) -> (Plan, usize) {
+        let n_polls = AtomicUsize::new(0);
+        let should_stop = || n_polls.fetch_add(1, Ordering::Relaxed) >= max_polls;
+        let options = SolveOptions { max_nodes, ..SolveOptions::default() };
+        let plan = solve(AUTO, problem, None, &options, &Control::new(&should_stop, &|_| ())).expect("a plan");
+        assert!(check(problem, &plan).is_valid());
+        (plan, n_polls.into_inner())
+    }
+
+    /// No strategy reaches the bound of it within its own limits; few enough conflicts for the exact search.
+    fn hard() -> Problem {
+        tight_toys::crowded(60, 400, 0).0
+    }
+
+    #[test]
+    fn goes_on_until_it_is_stopped_if_the_clock_decides() {
+        for problem in [hard(), uni(1_000, 3)] {
+            let (usual, n_polls) = plan_until(&problem, None, usize::MAX);
+            assert!(usual.arena_bytes > lower_bound_bytes(&problem), "too easy");
+            let max_polls = n_polls + 300;
+            let (longer, n_polls) = plan_until(&problem, Some(u64::MAX), max_polls);
+            assert!(n_polls > max_polls || longer.status == Status::Optimal, "{n_polls} of {max_polls} polls");
+            assert!(longer.arena_bytes <= usual.arena_bytes);
+        }
+    }
+
+    #[test]
+    fn leaves_time_to_every_pool_if_the_clock_decides() {
+        let hard = hard();
+        let n = hard.n_buffers();
+        let twice = || hard.buffers().iter().chain(hard.buffers()).map(|buffer| (buffer.bytes, buffer.lifetime));
+        let pools = ["one", "two"].map(|name| Pool { name: name.to_owned(), capacity_bytes: None });
+        let preferences = (0..2 * n).map(|index| (BufferId::new(index), vec![PoolId::new(index / n)])).collect();
+        let constraints = Constraints { pools: pools.to_vec(), preferences, ..Constraints::default() };
+        let problem = Problem::new(twice(), Align::ONE).expect("a valid problem").with_constraints(constraints).expect("valid rules");
+        // The search of one pool alone would go on for longer.
+        plan_until(&problem, Some(u64::MAX), 100_000);
     }
 }

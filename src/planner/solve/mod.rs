@@ -99,8 +99,8 @@ pub struct SolveOptions {
     pub threads: usize,
     /// Which free slots `refcount` may take.
     pub share: Share,
-    /// How many decisions `exact` and `peak-repair` may try; `None` for their own limits. The same number gives the same
-    /// plan.
+    /// How many decisions `exact` may try, and how much `peak-repair` may do; `None` for their own limits. The same number
+    /// gives the same plan. With [`u64::MAX`] they, and `auto`, go on until they are stopped or have proved a plan.
     pub max_nodes: Option<u64>,
 }
 
@@ -217,6 +217,11 @@ pub(crate) struct Request<'a> {
 impl<'a> Request<'a> {
     fn new(problem: &'a Problem, context: Option<&'a GraphContext>, options: &'a SolveOptions, control: &'a Control<'a>) -> Self {
         Self { problem, context, options, control, bound_bytes: lower_bound_bytes(problem), n_conflicts: OnceLock::new() }
+    }
+
+    /// Whether searches go on until the caller stops them.
+    fn is_open_ended(&self) -> bool {
+        self.options.max_nodes == Some(u64::MAX)
     }
 
     /// How many pairs of buffers are live together. Time O(n log n) for the first call.

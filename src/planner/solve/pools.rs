@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::packing::Packing;
-use super::{Request, SolveError};
+use super::{Request, SolveError, SolveOptions};
 use crate::constraints::{Constraints, Pool, Reserved};
 use crate::ids::{BufferId, PoolId};
 use crate::metrics::Curve;
@@ -133,6 +133,9 @@ impl<'a> Pools<'a> {
     /// Plans a pool, spilling what sticks out of it; returns who planned it, if there was anything to plan.
     fn plan(&mut self, pool: usize, request: &Request<'_>, plan_one: &PlanOne<'_>) -> Result<Option<String>, SolveError> {
         let capacity = self.capacity(pool).unwrap_or(u64::MAX);
+        // A search that goes on until the clock stops it would leave no time to the pools after this one.
+        let max_nodes = if request.is_open_ended() { None } else { request.options.max_nodes };
+        let options = SolveOptions { max_nodes, ..*request.options };
         let mut n_forced = 1;
         loop {
             let members = self.members(pool);
@@ -140,7 +143,7 @@ impl<'a> Pools<'a> {
                 return Ok(None);
             }
             let problem = part(self.problem, &self.buffers(&members), pool);
-            let plan = plan_one(&Request::new(&problem, None, request.options, request.control))?;
+            let plan = plan_one(&Request::new(&problem, None, &options, request.control))?;
             let bodies = problem.bodies();
             for (&body, own) in members.iter().zip(bodies.iter()) {
                 self.offset[body] = plan.offset(own.root);
