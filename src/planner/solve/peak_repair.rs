@@ -19,6 +19,7 @@ use super::{Request, SolveError, Strategy, StrategyKind, find_strategy};
 use crate::constraints::{Feature, FeatureSet};
 use crate::control::Progress;
 use crate::plan::{Plan, Status};
+use crate::problem::Problem;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     name: "peak-repair",
@@ -53,8 +54,14 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         }
     }
     let start = start.ok_or(SolveError::Stopped)?;
-    let effort = DEFAULT_EFFORT.0.min(DEFAULT_EFFORT.1 * request.problem.n_buffers() as u64);
-    Ok(lower(request, &start, request.options.max_nodes.unwrap_or(effort)))
+    if start.arena_bytes <= request.bound_bytes {
+        return Ok(named(&start));
+    }
+    Ok(lower(request, &start, request.options.max_nodes.unwrap_or_else(|| default_effort(request.problem))))
+}
+
+fn default_effort(problem: &Problem) -> u64 {
+    DEFAULT_EFFORT.0.min(DEFAULT_EFFORT.1 * problem.n_buffers() as u64)
 }
 
 /// The start as a plan of this strategy.
@@ -64,37 +71,21 @@ fn named(start: &Plan) -> Plan {
 }
 
 /// The smallest plan that an effort finds, starting from a valid one; its own status and note.
+///
+/// [`u64::MAX`] means until the caller stops it.
 pub(super) fn lower(request: &Request<'_>, start: &Plan, effort: u64) -> Plan {
     let problem = request.problem;
-    if start.arena_bytes <= request.bound_bytes {
-        return named(start);
-    }
     let mut offsets = start.offsets.clone();
-    let mut parts = parts(problem, problem.ids().collect());
-    let top = |part: &Part, offsets: &[u64]| part.ids.iter().map(|&id| offsets[id.index()] + problem.buffer(id).bytes).max().unwrap_or(0);
-    parts.sort_by_key(|part| std::cmp::Reverse(top(part, &start.offsets)));
-    let mut effort = effort;
-    // What the parts so far need: there is no use in the others being lower.
-    let mut goal = request.bound_bytes;
-    for (at, part) in parts.iter().enumerate() {
-        let rest = parts.get(at + 1).map_or(0, |next| top(next, &offsets));
-        let mine: Vec<u64> = part.ids.iter().map(|id| offsets[id.index()]).collect();
-        let lowered = |lower: &[u64], height: u64| {
-            let arena_bytes = height.max(rest).max(goal);
-            request.control.report(Progress {
-                what: format!("peak repair, {arena_bytes} bytes"),
-                fraction: None,
-                best_arena_bytes: Some(arena_bytes),
-            });
-            request.control.improve(|| Plan::from_offsets(STRATEGY.name, problem, with(part, &offsets, lower)));
-        };
-        let aim = Aim { goal, seed: request.options.seed, effort, control: request.control, lowered: &lowered };
-        let (better, spent) = repair(part, &mine, &aim);
-        effort -= spent.min(effort);
-        if let Some(better) = better {
-            offsets = with(part, &offsets, &better);
+    let mut seed = request.options.seed;
+    // What a repair tolerates shrinks as its effort is used up, so that one without an end would never settle: each
+    // round goes on from the best with another seed and twice the effort.
+    let mut round = if effort == u64::MAX { default_effort(problem) } else { effort };
+    loop {
+        let arena_bytes = lower_parts(request, &mut offsets, seed, round);
+        if effort != u64::MAX || arena_bytes <= request.bound_bytes || request.control.is_stopped() {
+            break;
         }
-        goal = goal.max(top(part, &offsets));
+        (seed, round) = (seed.wrapping_add(1), round.saturating_mul(2));
     }
     let plan = Plan::from_offsets(STRATEGY.name, problem, offsets);
     if plan.arena_bytes >= start.arena_bytes {
@@ -103,6 +94,37 @@ pub(super) fn lower(request: &Request<'_>, start: &Plan, effort: u64) -> Plan {
     let note = format!("{} bytes below {}", start.arena_bytes - plan.arena_bytes, start.strategy);
     let status = if plan.arena_bytes == request.bound_bytes { Status::Optimal } else { plan.status };
     Plan { note: Some(note), status, ..plan }
+}
+
+/// Lowers the parts, highest first, as far as an effort goes; the arena.
+fn lower_parts(request: &Request<'_>, offsets: &mut Vec<u64>, seed: u64, mut effort: u64) -> u64 {
+    let problem = request.problem;
+    let mut parts = parts(problem, problem.ids().collect());
+    let top = |part: &Part, offsets: &[u64]| part.ids.iter().map(|&id| offsets[id.index()] + problem.buffer(id).bytes).max().unwrap_or(0);
+    parts.sort_by_key(|part| std::cmp::Reverse(top(part, offsets)));
+    // What the parts so far need: there is no use in the others being lower.
+    let mut goal = request.bound_bytes;
+    for (at, part) in parts.iter().enumerate() {
+        let rest = parts.get(at + 1).map_or(0, |next| top(next, offsets));
+        let mine: Vec<u64> = part.ids.iter().map(|id| offsets[id.index()]).collect();
+        let lowered = |lower: &[u64], height: u64| {
+            let arena_bytes = height.max(rest).max(goal);
+            request.control.report(Progress {
+                what: format!("peak repair, {arena_bytes} bytes"),
+                fraction: None,
+                best_arena_bytes: Some(arena_bytes),
+            });
+            request.control.improve(|| Plan::from_offsets(STRATEGY.name, problem, with(part, offsets, lower)));
+        };
+        let aim = Aim { goal, seed, effort, control: request.control, lowered: &lowered };
+        let (better, spent) = repair(part, &mine, &aim);
+        effort -= spent.min(effort);
+        if let Some(better) = better {
+            *offsets = with(part, offsets, &better);
+        }
+        goal = goal.max(top(part, offsets));
+    }
+    parts.iter().map(|part| top(part, offsets)).max().unwrap_or(0)
 }
 
 /// Offsets by buffer, those of a part replaced.

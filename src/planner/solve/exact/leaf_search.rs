@@ -5,7 +5,8 @@
 //! use; then batches of short searches. One of a batch tries for a proof, at that height and just below the best in
 //! turn, with backjumps, with what earlier ones learned, and with growing limits. The others want a placement: their ceilings lie just below the best, or somewhere down to that height, as
 //! large steps come from short searches well below the best. Most of them take an order that lowered the best before
-//! and exchange a few of its rows: a climb through orders, each tried by a tree search of some hundred nodes.
+//! and exchange a few of its rows: a climb through orders, each tried by a tree search of some hundred nodes. Two climbs
+//! take turns, so that one that has come to rest is not the end.
 //! Guarantee: what is done in an instalment depends on the instalments before it only; see [`super::portfolio`].
 //! Time and space: those of the tasks.
 //! Source: the project's own; the ceilings follow the observation that tight ceilings prune better.
@@ -63,14 +64,16 @@ pub(super) struct LeafSearch<'a, U> {
     states: Vec<State<'a, U>>,
     round: u64,
     n_batched: u64,
-    climb: Climb<U>,
+    /// The lowest one, and one that looks elsewhere; batches go to them in turn.
+    climbs: [Climb<U>; 2],
     /// What searches that jump back have learned.
     learned: Learned<U>,
 }
 
 /// Orders that each lowered the height that the ones before it had reached.
 ///
-/// A climb may come to a height that nothing close to its orders is below. Then another one begins where it began.
+/// A climb may come to a height that nothing close to its orders is below, so that there are two: the lower one goes
+/// on, and the other one begins anew when it has come to rest.
 struct Climb<U> {
     number: u64,
     /// Where it began, and where it is.
@@ -127,7 +130,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
             states: Vec::new(),
             round: 0,
             n_batched: 0,
-            climb: Climb::new(0, height),
+            climbs: [Climb::new(0, height), Climb::new(0, height)],
             learned: Learned::default(),
         }
     }
@@ -168,7 +171,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
 
     /// Runs tasks, pays for them and keeps what they learned.
     fn answers(&mut self, tasks: &[Task<U>], first_decides: bool, portfolio: &Portfolio<'a, U>, budget: &mut Budget) -> Vec<Answer<U>> {
-        let known = Known { winners: &self.climb.winners, learned: &self.learned };
+        let known = Known { winners: &self.climbs[self.turn()].winners, learned: &self.learned };
         let mut answers = portfolio.run(tasks, &known, first_decides, &mut self.states);
         spend(&answers, budget);
         for (task, answer) in tasks.iter().zip(&mut answers) {
@@ -190,9 +193,15 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         let first = self.n_batched;
         let tasks = (first..first + TASKS_PER_BATCH as u64).map(|number| self.short_task(number, lowest, portfolio.arms.len(), &mut rng));
         let tasks = within(tasks.collect::<Vec<_>>().into_iter(), budget);
-        self.n_batched += TASKS_PER_BATCH as u64;
         let answers = self.answers(&tasks, false, portfolio, budget);
-        self.merge(&tasks, answers)
+        let verdict = self.merge(&tasks, answers);
+        self.n_batched += TASKS_PER_BATCH as u64;
+        verdict
+    }
+
+    /// Which climb the batch at hand belongs to.
+    fn turn(&self) -> usize {
+        usize::from(!(self.n_batched / TASKS_PER_BATCH as u64).is_multiple_of(2))
     }
 
     /// The `number`-th task of the search for the minimum.
@@ -216,7 +225,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
             let ceiling = if batch.is_multiple_of(2) { lowest } else { just_below };
             return Task { arm, ceiling, max_nodes: luby(batch) * unit, jumps: true, ..fresh };
         }
-        let winners = &self.climb.winners;
+        let winners = &self.climbs[self.turn()].winners;
         if winners.is_empty() {
             return fresh;
         }
@@ -231,7 +240,10 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
 
     fn merge(&mut self, tasks: &[Task<U>], answers: Vec<Answer<U>>) -> Verdict {
         let mut verdict = Verdict::Open;
-        self.climb.count_batch();
+        let turn = self.turn();
+        if turn == 1 {
+            self.climbs[turn].count_batch();
+        }
         for (task, answer) in tasks.iter().zip(answers) {
             if answer.outcome == Outcome::Exhausted {
                 self.bound = self.bound.max(after(task.ceiling));
@@ -239,20 +251,23 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
             }
             let Some(offsets) = answer.offsets else { continue };
             let height = self.instance.height(&offsets);
-            if height < self.climb.height {
-                self.climb.step(height, Winner { arm: task.arm, ranks: answer.ranks.unwrap_or_default() });
+            if height < self.climbs[turn].height {
+                self.climbs[turn].step(height, Winner { arm: task.arm, ranks: answer.ranks.unwrap_or_default() });
             }
             if height < self.height {
                 self.take(offsets);
                 verdict = Verdict::Found;
             }
         }
+        if self.climbs[1].height < self.climbs[0].height {
+            self.climbs.swap(0, 1);
+        }
         verdict
     }
 
     /// The ceiling of a task: from `lowest` to one below where the climb is.
     fn target(&self, number: u64, lowest: U, rng: &mut fastrand::Rng) -> U {
-        let (lowest, best) = (lowest.units(), self.climb.height.units());
+        let (lowest, best) = (lowest.units(), self.climbs[self.turn()].height.units());
         let gap = best - lowest;
         let target = match number % 8 {
             0 | 1 | 5 => best - 1,
