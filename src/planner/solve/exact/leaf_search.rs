@@ -43,7 +43,7 @@ const SHORT_NODES: u64 = 600;
 /// The same per row.
 const SHORT_NODES_PER_ROW: u64 = 2;
 /// Largest factor of Luby's sequence there.
-const MAX_SHORT: u64 = 8;
+const MAX_SHORT: u64 = 2;
 /// The last tasks that lowered the best, which others are modelled on.
 const MAX_WINNERS: usize = 8;
 /// Batches without a lower height after which a climb ends, times Luby's sequence.
