@@ -6,7 +6,7 @@
 //! turn, with backjumps, with what earlier ones learned, and with growing limits. The others want a placement: their ceilings lie just below the best, or somewhere down to that height, as
 //! large steps come from short searches well below the best. Most of them take an order that lowered the best before
 //! and exchange a few of its rows: a climb through orders, each tried by a tree search of some hundred nodes. Two climbs
-//! take turns, so that one that has come to rest is not the end.
+//! take turns, so that one that has come to rest is not the end: the other one begins anew.
 //! Guarantee: what is done in an instalment depends on the instalments before it only; see [`super::portfolio`].
 //! Time and space: those of the tasks.
 //! Source: the project's own; the ceilings follow the observation that tight ceilings prune better.
@@ -50,8 +50,9 @@ const SHORT_NODES_PER_ROW: u64 = 2;
 const MAX_SHORT: u64 = 2;
 /// The last tasks that lowered the best, which others are modelled on.
 const MAX_WINNERS: usize = 8;
-/// Batches without a lower height after which a climb ends, times Luby's sequence.
-const PATIENCE: u64 = 48;
+/// Batches without a lower height after which a climb is at rest, times Luby's sequence; 20 and 48 do about the same, but
+/// fewer seeds stay far above the others.
+const PATIENCE: u64 = 20;
 /// Tasks of one batch in the search for the minimum; enough to keep some threads busy until the last one ends.
 const TASKS_PER_BATCH: usize = 24;
 
@@ -94,9 +95,8 @@ impl<U: Unit> Climb<U> {
         Self { number, start, height: start, n_idle: 0, winners: Vec::new() }
     }
 
-    /// Counts a batch and begins anew if too many were in vain.
-    fn count_batch(&mut self) {
-        self.n_idle += 1;
+    /// Another one from where this one began, if too many batches were in vain.
+    fn begin_anew_if_at_rest(&mut self) {
         if self.n_idle > PATIENCE * luby(self.number) {
             *self = Self::new(self.number + 1, self.start);
         }
@@ -203,9 +203,10 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         verdict
     }
 
-    /// Which climb the batch at hand belongs to.
+    /// Which climb the batch at hand belongs to: the lower one has half of them until it rests, then a quarter.
     fn turn(&self) -> usize {
-        usize::from(!(self.n_batched / TASKS_PER_BATCH as u64).is_multiple_of(2))
+        let share = if self.climbs[0].n_idle <= PATIENCE { 2 } else { 4 };
+        usize::from(!(self.n_batched / TASKS_PER_BATCH as u64).is_multiple_of(share))
     }
 
     /// The `number`-th task of the search for the minimum.
@@ -245,9 +246,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
     fn merge(&mut self, tasks: &[Task<U>], answers: Vec<Answer<U>>) -> Verdict {
         let mut verdict = Verdict::Open;
         let turn = self.turn();
-        if turn == 1 {
-            self.climbs[turn].count_batch();
-        }
+        self.climbs[turn].n_idle += 1;
         for (task, answer) in tasks.iter().zip(answers) {
             if answer.outcome == Outcome::Exhausted {
                 self.bound = self.bound.max(after(task.ceiling));
@@ -266,6 +265,7 @@ impl<'a, U: Unit> LeafSearch<'a, U> {
         if self.climbs[1].height < self.climbs[0].height {
             self.climbs.swap(0, 1);
         }
+        self.climbs[1].begin_anew_if_at_rest();
         verdict
     }
 
