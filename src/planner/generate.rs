@@ -121,12 +121,10 @@ fn floor_u64(number: f64) -> u64 {
 mod tests {
     use super::*;
     use crate::interference::Interference;
-    use crate::problem::Problem;
-    use crate::units::Align;
+    use crate::testing::generated_problem;
 
     fn clique(kind: Kind, n: usize) -> usize {
-        let buffers = generate(kind, n, 7);
-        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        let problem = generated_problem(kind, n, 7);
         Interference::new(&problem).largest_clique().0
     }
 

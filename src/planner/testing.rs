@@ -8,6 +8,7 @@ use crate::alias::{AliasSettings, Io};
 use crate::bounds::lower_bound;
 use crate::check::{CheckReport, check};
 use crate::control::Control;
+use crate::generate::{Kind, generate};
 use crate::graph::{Dtype, Graph, GraphParts, InPlace, Op, Role, Tensor};
 use crate::ids::TensorId;
 use crate::interference::Interference;
@@ -22,6 +23,16 @@ use crate::workload::{Source, Workload};
 
 /// Buffers up to which a problem is compared with [`smallest_arena`]: 5,040 permutations.
 const BRUTE_FORCE_LIMIT: usize = 7;
+
+/// A generated problem, its sizes as they are.
+///
+/// # Panics
+/// If its sizes leave the range of a problem.
+#[must_use]
+pub fn generated_problem(kind: Kind, n_buffers: usize, seed: u64) -> Problem {
+    let buffers = generate(kind, n_buffers, seed);
+    Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("generated sizes add up")
+}
 
 /// A problem of 1 to `max_buffers` buffers, at least 1.
 #[must_use]

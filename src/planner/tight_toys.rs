@@ -70,13 +70,13 @@ pub fn tight_toy(seed: u64) -> TightToy {
     TightToy { problem, capacity_bytes: capacity }
 }
 
-/// A problem with longer lifetimes whose every step is filled exactly to `capacity_bytes`, with that capacity; the
+/// A problem with longer lifetimes whose every step is filled exactly to `capacity_bytes`; the
 /// longer and the finer, the fewer fit. Beyond what [`fits`] can answer.
 ///
 /// # Panics
 /// If there are fewer than three steps.
 #[must_use]
-pub fn crowded(n_steps: usize, capacity_bytes: u64, seed: u64) -> (Problem, u64) {
+pub fn crowded(n_steps: usize, capacity_bytes: u64, seed: u64) -> Problem {
     let mut rng = fastrand::Rng::with_seed(seed);
     let mut load = vec![0; n_steps];
     let mut buffers = Vec::new();
@@ -92,7 +92,7 @@ pub fn crowded(n_steps: usize, capacity_bytes: u64, seed: u64) -> (Problem, u64)
     }
     let fillers = (0_u64..).zip(&load).filter(|&(_, &load)| load < capacity_bytes);
     buffers.extend(fillers.map(|(step, load)| (capacity_bytes - load, Lifetime { start: step, end: step + 1 })));
-    (Problem::new(buffers, Align::ONE).expect("buffers have sizes and lifetimes above zero"), capacity_bytes)
+    Problem::new(buffers, Align::ONE).expect("buffers have sizes and lifetimes above zero")
 }
 
 /// Whether any placement of `ids` ends at or below `capacity_bytes`.

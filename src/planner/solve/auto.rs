@@ -20,16 +20,13 @@ use crate::check::check;
 use crate::control::Progress;
 use crate::plan::{Plan, Status};
 
-/// What is tried, in this order, and the number of conflicts beyond which it is left out.
-///
-/// The first four are what large inputs need: ten to thirty seconds each at the limit; the first one limits itself. The
-/// others are there because
-/// one of them may happen to be best: about a tenth of a second each at the limit, measured.
-const CANDIDATES: [(&str, u64); 19] = [
-    ("lowest-floor", u64::MAX),
-    ("hot-core", 100_000_000),
-    ("greedy-size", 200_000_000),
-    ("first-fit", 10_000_000_000),
+/// What large inputs need, in this order, and the number of conflicts beyond which it is left out: ten to thirty seconds
+/// each at the limit; the first one limits itself. Also where `peak-repair` starts.
+pub(super) const STARTS: [(&str, u64); 4] =
+    [("lowest-floor", u64::MAX), ("hot-core", 100_000_000), ("greedy-size", 200_000_000), ("first-fit", 10_000_000_000)];
+
+/// What is tried after that, as one of them may happen to be best: about a tenth of a second each at the limit, measured.
+const OTHERS: [(&str, u64); 15] = [
     ("best-fit-decreasing", 1_000_000),
     ("greedy-family", 500_000),
     ("tflite-arena", 2_000_000),
@@ -65,7 +62,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     let mut unable: Vec<&str> = Vec::new();
     // Where rules force buffers apart, even a plan that shares nothing can be the smallest.
     let last = request.problem.constraints().map(|_| ("naive", u64::MAX));
-    for (name, max_conflicts) in CANDIDATES.into_iter().chain(last) {
+    for (name, max_conflicts) in STARTS.into_iter().chain(OTHERS).chain(last) {
         let best_bytes = best.as_ref().map(|best| best.arena_bytes);
         if best_bytes.is_some_and(|bytes| bytes <= request.bound_bytes) {
             break;
@@ -161,11 +158,12 @@ mod tests {
     use crate::bounds::lower_bound_bytes;
     use crate::constraints::{Constraints, Pool};
     use crate::control::Control;
-    use crate::generate::{Kind, generate};
+    use crate::generate::Kind;
     use crate::ids::{BufferId, PoolId};
     use crate::interference::n_conflicts;
     use crate::problem::Problem;
     use crate::solve::{AUTO, SolveOptions, solve, strategies};
+    use crate::testing::generated_problem;
     use crate::tight_toys;
     use crate::units::Align;
 
@@ -176,7 +174,7 @@ mod tests {
             .filter(|strategy| strategy.is_safe && !matches!(strategy.name, "naive" | "exact" | "peak-repair"))
             .map(|strategy| strategy.name)
             .collect();
-        let mut candidates: Vec<&str> = CANDIDATES.iter().map(|&(name, _)| name).collect();
+        let mut candidates: Vec<&str> = STARTS.iter().chain(&OTHERS).map(|&(name, _)| name).collect();
         safe.sort_unstable();
         candidates.sort_unstable();
         assert_eq!(candidates, safe);
@@ -186,11 +184,10 @@ mod tests {
     fn is_never_worse_than_a_strategy_that_it_can_afford() {
         // From one where all are affordable to one where half of them are not.
         for (kind, n, seed) in [(Kind::Uni, 20, 1), (Kind::Uni, 60, 2), (Kind::Uni, 150, 3), (Kind::Train, 400, 4), (Kind::Uni, 900, 5)] {
-            let buffers = generate(kind, n, seed);
-            let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+            let problem = generated_problem(kind, n, seed);
             let plan = |name| solve(name, &problem, None, &SolveOptions::default(), &Control::unattended());
             let auto = plan(AUTO).expect("a plan").arena_bytes;
-            for (name, max_conflicts) in CANDIDATES {
+            for (name, max_conflicts) in STARTS.into_iter().chain(OTHERS) {
                 if n_conflicts(&problem) <= max_conflicts
                     && let Ok(other) = plan(name)
                 {
@@ -198,11 +195,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    fn uni(n: usize, seed: u64) -> Problem {
-        let buffers = generate(Kind::Uni, n, seed);
-        Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem")
     }
 
     /// Plans with `auto` until it has asked `max_polls` times whether to stop; how often it asked.
@@ -217,12 +209,12 @@ mod tests {
 
     /// No strategy reaches the bound of it within its own limits; few enough conflicts for the exact search.
     fn hard() -> Problem {
-        tight_toys::crowded(60, 400, 0).0
+        tight_toys::crowded(60, 400, 0)
     }
 
     #[test]
     fn goes_on_until_it_is_stopped_if_the_clock_decides() {
-        for problem in [hard(), uni(1_000, 3)] {
+        for problem in [hard(), generated_problem(Kind::Uni, 1_000, 3)] {
             let (usual, n_polls) = plan_until(&problem, None, usize::MAX);
             assert!(usual.arena_bytes > lower_bound_bytes(&problem), "too easy");
             let max_polls = n_polls + 300;

@@ -76,13 +76,8 @@ fn place_all(request: &Request<'_>, key: Key, below: u64) -> Result<Option<Vec<u
     let mut order: Vec<BufferId> = problem.ids().collect();
     order.sort_by_cached_key(|&id| (Reverse(key(problem.buffer(id))), id));
     let mut filling = Filling::new(problem);
-    for (turn, id) in order.into_iter().enumerate() {
-        request.keep_going(turn)?;
-        if filling.place_tightest(id) >= below {
-            return Ok(None);
-        }
-    }
-    Ok(Some(filling.offsets))
+    let highest = filling.place_all(request, order, Filling::place_tightest, below)?;
+    Ok(highest.map(|_| filling.offsets))
 }
 
 #[cfg(test)]

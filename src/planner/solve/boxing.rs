@@ -81,13 +81,8 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
 /// First fit in an order; `None` if it does not end below `below`.
 fn squeeze(request: &Request<'_>, order: &[BufferId], below: u64) -> Result<Option<Vec<u64>>, SolveError> {
     let mut filling = Filling::new(request.problem);
-    for (turn, &id) in order.iter().enumerate() {
-        request.keep_going(turn)?;
-        if filling.place_lowest(id) >= below {
-            return Ok(None);
-        }
-    }
-    Ok(Some(filling.offsets))
+    let highest = filling.place_all(request, order.iter().copied(), Filling::place_lowest, below)?;
+    Ok(highest.map(|_| filling.offsets))
 }
 
 /// The buffers by the offsets that boxing gives them, larger first on ties.
@@ -136,19 +131,17 @@ mod tests {
     use super::*;
     use crate::check::check;
     use crate::control::Control;
-    use crate::generate::{Kind, generate};
+    use crate::generate::Kind;
     use crate::problem::Problem;
     use crate::solve::{SolveOptions, solve};
-    use crate::testing::random_problem;
-    use crate::units::Align;
+    use crate::testing::{generated_problem, random_problem};
 
     fn arena(name: &str, problem: &Problem) -> u64 {
         solve(name, problem, None, &SolveOptions::default(), &Control::unattended()).expect("a plan").arena_bytes
     }
 
     fn dense(seed: u64) -> Problem {
-        let buffers = generate(Kind::Uni, 600, seed);
-        Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem")
+        generated_problem(Kind::Uni, 600, seed)
     }
 
     #[test]

@@ -189,13 +189,11 @@ impl Hasher for FloorHasher {
 mod tests {
     use super::*;
     use crate::check::check;
-    use crate::generate::{Kind, generate};
+    use crate::generate::Kind;
     use crate::plan::Plan;
-    use crate::problem::Problem;
     use crate::solve::orders::Orders;
     use crate::solve::sections::parts;
-    use crate::testing::random_problem;
-    use crate::units::Align;
+    use crate::testing::{generated_problem, random_problem};
 
     #[test]
     fn whatever_is_stacked_first_nothing_overlaps() {
@@ -219,8 +217,7 @@ mod tests {
 
     #[test]
     fn says_afterwards_where_a_lower_ceiling_would_have_ended_it() {
-        let buffers = generate(Kind::Uni, 80, 1);
-        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        let problem = generated_problem(Kind::Uni, 80, 1);
         let parts = parts(&problem, problem.ids().collect());
         let order = Orders::new(&parts[0]).sorted("TAW");
         let pass = |below: u64, enough: u64| {
@@ -229,7 +226,7 @@ mod tests {
             (offsets, descent)
         };
         let (offsets, free) = pass(u64::MAX, 1 << 20);
-        let height = offsets.expect("no ceiling").iter().zip(&parts[0].bytes).map(|(offset, bytes)| offset + bytes).max().expect("items");
+        let height = parts[0].height(&offsets.expect("no ceiling"));
         assert_eq!(free.looks_until(height + 1), None);
         for below in [2 << 20, height / 2, height - 1, height] {
             let (offsets, cut) = pass(below, 0);
@@ -239,8 +236,7 @@ mod tests {
 
     #[test]
     fn ends_when_it_is_no_longer_wanted() {
-        let buffers = generate(Kind::Uni, 1_000, 1);
-        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        let problem = generated_problem(Kind::Uni, 1_000, 1);
         let parts = parts(&problem, problem.ids().collect());
         let order = Orders::new(&parts[0]).sorted("TAW");
         let mut descent = Descent::new(&parts[0], u64::MAX, u64::MAX, 0);

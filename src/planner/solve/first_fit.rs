@@ -65,10 +65,8 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
 /// The same where buffers are kept apart: those placed before may be in the way although they are dead.
 fn fill_by_birth(request: &Request<'_>) -> Result<Plan, SolveError> {
     let mut filling = Filling::new(request.problem);
-    for (turn, index) in by_birth(request.problem).into_iter().enumerate() {
-        request.keep_going(turn)?;
-        filling.place_lowest(BufferId::new(index));
-    }
+    let ids = by_birth(request.problem).into_iter().map(BufferId::new);
+    filling.place_all(request, ids, Filling::place_lowest, u64::MAX)?;
     Ok(Plan::from_offsets(STRATEGY.name, request.problem, filling.offsets))
 }
 

@@ -50,7 +50,8 @@ type Fit = fn(&mut Filling<'_>, BufferId) -> u64;
 fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     request.afford(&STRATEGY, MAX_CONFLICTS, "it looks at every conflict ten times, and there are more than 60,000,000")?;
     let parts = parts(request.problem, request.problem.ids().collect());
-    let mut family = Family { request, best: vec![Best::default(); parts.len()], parts, offsets: vec![0; request.problem.n_buffers()] };
+    let parts = parts.iter().map(|part| PartSoFar { part, orders: Orders::new(part), lowest: None }).collect();
+    let mut family = Family { request, parts, offsets: vec![0; request.problem.n_buffers()] };
     for (fit, fit_name) in FITS {
         for (keys, order) in ORDERS {
             if let Err(stopped) = family.pass(keys, fit, (order, fit_name)) {
@@ -61,21 +62,19 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
     Ok(family.plan())
 }
 
-/// The lowest placement of a part so far.
-#[derive(Clone, Default)]
-struct Best {
-    /// Its height, and the order and the fit that gave it.
-    found: Option<(u64, Name)>,
-}
-
 /// An order and a fit.
 type Name = (&'static str, &'static str);
 
+struct PartSoFar<'a> {
+    part: &'a Part,
+    orders: Orders<'a>,
+    /// The height of its lowest placement, and what gave it.
+    lowest: Option<(u64, Name)>,
+}
+
 struct Family<'a> {
     request: &'a Request<'a>,
-    parts: Vec<Part>,
-    /// By part.
-    best: Vec<Best>,
+    parts: Vec<PartSoFar<'a>>,
     /// By buffer.
     offsets: Vec<u64>,
 }
@@ -85,13 +84,14 @@ impl Family<'_> {
     /// serves them all.
     fn pass(&mut self, keys: &str, fit: Fit, name: Name) -> Result<(), SolveError> {
         let mut filling = Filling::new(self.request.problem);
-        for (part, best) in self.parts.iter().zip(&mut self.best) {
-            let below = best.found.map_or(u64::MAX, |(bytes, _)| bytes);
+        for PartSoFar { part, orders, lowest } in &mut self.parts {
+            let below = lowest.map_or(u64::MAX, |(bytes, _)| bytes);
             if below <= self.request.bound_bytes.max(part.bound_bytes()) {
                 continue;
             }
-            if let Some(bytes) = place_all(self.request, part, &Orders::new(part).sorted(keys), (fit, &mut filling), below)? {
-                best.found = Some((bytes, name));
+            let ids = orders.sorted(keys).into_iter().map(|item| part.ids[item as usize]);
+            if let Some(bytes) = filling.place_all(self.request, ids, fit, below)? {
+                *lowest = Some((bytes, name));
                 part.ids.iter().for_each(|&id| self.offsets[id.index()] = filling.offsets[id.index()]);
             }
         }
@@ -99,29 +99,15 @@ impl Family<'_> {
     }
 
     fn has_plan(&self) -> bool {
-        self.best.iter().all(|best| best.found.is_some())
+        self.parts.iter().all(|part| part.lowest.is_some())
     }
 
     /// The plan, with what won in the highest part as its note.
     fn plan(&self) -> Plan {
-        let highest = self.best.iter().filter_map(|best| best.found).max_by_key(|&(bytes, _)| bytes);
+        let highest = self.parts.iter().filter_map(|part| part.lowest).max_by_key(|&(bytes, _)| bytes);
         let note = highest.map(|(_, (order, fit))| format!("by {order}, {fit}"));
         Plan { note, ..Plan::from_offsets(STRATEGY.name, self.request.problem, self.offsets.clone()) }
     }
-}
-
-/// Places a part and gives its highest end; `None` if that is not below `below`.
-fn place_all(request: &Request<'_>, part: &Part, items: &[u32], how: (Fit, &mut Filling<'_>), below: u64) -> Result<Option<u64>, SolveError> {
-    let (fit, filling) = how;
-    let mut bytes = 0;
-    for (turn, &item) in items.iter().enumerate() {
-        request.keep_going(turn)?;
-        bytes = bytes.max(fit(filling, part.ids[item as usize]));
-        if bytes >= below {
-            return Ok(None);
-        }
-    }
-    Ok(Some(bytes))
 }
 
 #[cfg(test)]

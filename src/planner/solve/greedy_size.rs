@@ -37,10 +37,7 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         return packing::in_order(request, STRATEGY.name, |body| std::cmp::Reverse((body.bytes, body.lifetime.n_steps())));
     }
     let mut filling = Filling::new(request.problem);
-    for (turn, id) in by_size(request.problem).into_iter().enumerate() {
-        request.keep_going(turn)?;
-        filling.place_lowest(id);
-    }
+    filling.place_all(request, by_size(request.problem), Filling::place_lowest, u64::MAX)?;
     Ok(Plan::from_offsets(STRATEGY.name, request.problem, filling.offsets))
 }
 
@@ -81,6 +78,28 @@ impl<'a> Filling<'a> {
     /// Places a buffer in the smallest gap that is large enough and returns the end of its range.
     pub(super) fn place_tightest(&mut self, id: BufferId) -> u64 {
         self.place(id, tightest_gap)
+    }
+
+    /// Places buffers in turn; their highest end, or `None` as soon as one ends at `below` or above.
+    ///
+    /// # Errors
+    /// The caller stopped it.
+    pub(super) fn place_all(
+        &mut self,
+        request: &Request<'_>,
+        ids: impl IntoIterator<Item = BufferId>,
+        place_one: impl Fn(&mut Self, BufferId) -> u64,
+        below: u64,
+    ) -> Result<Option<u64>, SolveError> {
+        let mut highest = 0;
+        for (turn, id) in ids.into_iter().enumerate() {
+            request.keep_going(turn)?;
+            highest = highest.max(place_one(self, id));
+            if highest >= below {
+                return Ok(None);
+            }
+        }
+        Ok(Some(highest))
     }
 
     fn place(&mut self, id: BufferId, find_gap: impl FnOnce(&mut [(u64, u64)], u64) -> u64) -> u64 {

@@ -207,13 +207,13 @@ impl<'a> Climb<'a> {
 mod tests {
     use super::*;
     use crate::control::Control;
-    use crate::generate::{Kind, generate};
+    use crate::generate::Kind;
     use crate::problem::Problem;
     use crate::solve::{SolveOptions, solve};
-    use crate::units::Align;
+    use crate::testing::generated_problem;
 
     fn dense(n: usize, seed: u64) -> Problem {
-        Problem::new(generate(Kind::Uni, n, seed).iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem")
+        generated_problem(Kind::Uni, n, seed)
     }
 
     fn plan(name: &str, problem: &Problem, seed: u64) -> Plan {

@@ -104,11 +104,7 @@ fn plan_around(
             is_placed[id.index()] = true;
         }
     }
-    for (turn, &id) in by_size.iter().filter(|id| !is_placed[id.index()]).enumerate() {
-        request.keep_going(turn)?;
-        if filling.place_lowest(id) >= below {
-            return Ok(None);
-        }
-    }
-    Ok(Some(filling.offsets))
+    let rest = by_size.iter().copied().filter(|id| !is_placed[id.index()]);
+    let highest = filling.place_all(request, rest, Filling::place_lowest, below)?;
+    Ok(highest.map(|_| filling.offsets))
 }

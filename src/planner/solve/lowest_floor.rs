@@ -132,11 +132,9 @@ mod tests {
     use crate::bounds::lower_bound_bytes;
     use crate::check::check;
     use crate::control::Control;
-    use crate::generate::{Kind, generate};
-    use crate::problem::Problem;
+    use crate::generate::Kind;
     use crate::solve::{SolveOptions, solve};
-    use crate::testing::random_problem;
-    use crate::units::Align;
+    use crate::testing::{generated_problem, random_problem};
 
     /// These three win on published instances instead; `tests/planner` shows where.
     const WIN_ELSEWHERE: [&str; 3] = ["Z", "U", "UZ"];
@@ -145,8 +143,7 @@ mod tests {
     fn every_other_order_is_the_only_best_somewhere() {
         let mut is_needed = [false; ORDERS.len()];
         for seed in 0..1_000 {
-            let dense = generate(Kind::Uni, 100, seed);
-            let dense = Problem::new(dense.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+            let dense = generated_problem(Kind::Uni, 100, seed);
             for problem in [random_problem(seed, 60), dense] {
                 for part in parts(&problem, problem.ids().collect()) {
                     note_single_winner(&part, &mut is_needed);
@@ -175,8 +172,7 @@ mod tests {
 
     #[test]
     fn a_crowd_of_nested_lifetimes_reaches_the_bound() {
-        let buffers = generate(Kind::Train, 80_000, 1);
-        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        let problem = generated_problem(Kind::Train, 80_000, 1);
         let part = parts(&problem, problem.ids().collect()).into_iter().max_by_key(Part::n_items).expect("a part");
         assert!(crowd(&part, u32::MAX) > CROWDED);
         let long = long_items(&part);

@@ -182,7 +182,7 @@ impl<'a> Passes<'a> {
             let watch = || if self.crew.control.is_stopped() { 0 } else { locked(ledger).ceiling(number) };
             let offsets = descent.run(long, &self.sorter.sorted(order), &watch);
             let placed = offsets.map(|offsets| {
-                let bytes = offsets.iter().zip(&self.part.bytes).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0);
+                let bytes = self.part.height(&offsets);
                 Placed { offsets, bytes, order }
             });
             let mut ledger = locked(ledger);
@@ -206,10 +206,9 @@ fn locked<'l, 'a>(ledger: &'l Mutex<Ledger<'a>>) -> MutexGuard<'l, Ledger<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Kind, generate};
-    use crate::problem::Problem;
+    use crate::generate::Kind;
     use crate::solve::sections::parts;
-    use crate::units::Align;
+    use crate::testing::generated_problem;
 
     const ORDERS: [&str; 6] = ["TAW", "Z", "TC", "LW", "TKW", "U"];
 
@@ -237,7 +236,7 @@ mod tests {
             let offsets = descent.run(long, &Orders::new(part).sorted(order), &|| u64::MAX);
             left = left.saturating_sub(descent.n_looks);
             if let Some(offsets) = offsets {
-                below = offsets.iter().zip(&part.bytes).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0);
+                below = part.height(&offsets);
                 best = Some((offsets, order));
             }
         }
@@ -249,8 +248,7 @@ mod tests {
         let mut n_used_up = 0;
         let mut n_best_later = 0;
         for (kind, n, seed) in [(Kind::Uni, 40, 1), (Kind::Uni, 300, 2), (Kind::Uni, 301, 3), (Kind::Ml, 800, 4), (Kind::Train, 1_500, 5)] {
-            let buffers = generate(kind, n, seed);
-            let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+            let problem = generated_problem(kind, n, seed);
             for part in parts(&problem, problem.ids().collect()) {
                 for (enough, budget) in [(0, u64::MAX), (part.bound_bytes(), u64::MAX), (0, 200_000), (0, 60_000), (0, 3_000), (0, 0)] {
                     for long in [&[][..], &[0]] {

@@ -13,6 +13,7 @@
 //! height   90  100   85       lower part 2 to 88 if possible; if it stays at 93, part 1 can stay as it is
 //! ```
 
+use super::auto::STARTS;
 use super::repair::{Aim, repair};
 use super::sections::{Part, parts};
 use super::{Request, SolveError, Strategy, StrategyKind, find_strategy};
@@ -32,10 +33,6 @@ pub(super) const STRATEGY: Strategy = Strategy {
     run,
 };
 
-/// Where it starts, and the number of conflicts beyond which a start is left out: ten to thirty seconds each.
-pub(super) const STARTS: [(&str, u64); 4] =
-    [("lowest-floor", u64::MAX), ("hot-core", 100_000_000), ("greedy-size", 200_000_000), ("first-fit", 10_000_000_000)];
-
 /// Items stacked or nodes, without a limit from the caller: in all, one to two seconds; and for each buffer.
 const DEFAULT_EFFORT: (u64, u64) = (14_000_000, 10_000);
 
@@ -54,9 +51,6 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         }
     }
     let start = start.ok_or(SolveError::Stopped)?;
-    if start.arena_bytes <= request.bound_bytes {
-        return Ok(named(&start));
-    }
     Ok(lower(request, &start, request.options.max_nodes.unwrap_or_else(|| default_effort(request.problem))))
 }
 
@@ -74,6 +68,9 @@ fn named(start: &Plan) -> Plan {
 ///
 /// [`u64::MAX`] means until the caller stops it.
 pub(super) fn lower(request: &Request<'_>, start: &Plan, effort: u64) -> Plan {
+    if start.arena_bytes <= request.bound_bytes {
+        return named(start);
+    }
     let problem = request.problem;
     let mut offsets = start.offsets.clone();
     let mut seed = request.options.seed;

@@ -59,7 +59,7 @@ pub(super) struct Aim<'a> {
 
 /// The lowest placement found, and what was spent; `None` if it is no lower than the start.
 pub(super) fn repair(part: &Part, start: &[u64], aim: &Aim<'_>) -> (Option<Vec<u64>>, u64) {
-    let height = start.iter().zip(&part.bytes).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0);
+    let height = part.height(start);
     if height <= aim.goal || aim.effort / MIN_PLACEMENTS < part.n_items() as u64 {
         return (None, 0);
     }
@@ -200,32 +200,21 @@ impl Repair<'_> {
 mod tests {
     use super::*;
     use crate::check::check;
-    use crate::generate::{Kind, generate};
+    use crate::generate::Kind;
     use crate::plan::Plan;
-    use crate::problem::Problem;
     use crate::solve::sections::parts;
-    use crate::testing::random_problem;
-    use crate::units::Align;
+    use crate::testing::{generated_problem, random_problem};
 
     /// Every item on top of all before it that it meets, in order of their rows.
     fn stacked(part: &Part) -> Vec<u64> {
-        let mut offsets: Vec<u64> = Vec::new();
-        for item in 0..part.n_items() {
-            let below = (0..item).filter(|&other| part.first[other] < part.end[item] && part.first[item] < part.end[other]);
-            offsets.push(below.map(|other| offsets[other] + part.bytes[other]).max().unwrap_or(0));
-        }
-        offsets
-    }
-
-    fn height(part: &Part, offsets: &[u64]) -> u64 {
-        offsets.iter().zip(&part.bytes).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0)
+        Stacking::new(part, &vec![0; part.n_items()]).offsets().to_vec()
     }
 
     /// What a repair of a part makes of its rows stacked, and every height that it told about.
     fn repaired(part: &Part, seed: u64, effort: u64) -> (Vec<u64>, Vec<u64>) {
         let told = std::cell::RefCell::new(Vec::new());
         let lowered = |offsets: &[u64], height: u64| {
-            assert_eq!(offsets.iter().zip(&part.bytes).map(|(offset, bytes)| offset + bytes).max(), Some(height));
+            assert_eq!(part.height(offsets), height);
             told.borrow_mut().push(height);
         };
         let aim = Aim { goal: part.bound_bytes(), seed, effort, control: &Control::unattended(), lowered: &lowered };
@@ -245,8 +234,8 @@ mod tests {
             for part in parts(&problem, problem.ids().collect()) {
                 let (placed, told) = repaired(&part, seed, 20_000);
                 assert!(told.is_sorted_by(|one, two| one > two), "seed {seed}: {told:?}");
-                let start = height(&part, &stacked(&part));
-                assert_eq!(height(&part, &placed), told.last().copied().unwrap_or(start), "seed {seed}");
+                let start = part.height(&stacked(&part));
+                assert_eq!(part.height(&placed), told.last().copied().unwrap_or(start), "seed {seed}");
                 n_lower += u32::from(!told.is_empty());
                 for (&id, offset) in part.ids.iter().zip(placed) {
                     offsets[id.index()] = offset;
@@ -259,8 +248,7 @@ mod tests {
 
     #[test]
     fn a_seed_and_an_effort_name_a_placement() {
-        let buffers = generate(Kind::Uni, 100, 1);
-        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        let problem = generated_problem(Kind::Uni, 100, 1);
         let parts = parts(&problem, problem.ids().collect());
         assert_eq!(repaired(&parts[0], 1, 50_000), repaired(&parts[0], 1, 50_000));
         assert_ne!(repaired(&parts[0], 1, 50_000).0, repaired(&parts[0], 2, 50_000).0);
@@ -268,8 +256,7 @@ mod tests {
 
     #[test]
     fn is_not_begun_where_the_effort_is_too_small() {
-        let buffers = generate(Kind::Uni, 100, 1);
-        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        let problem = generated_problem(Kind::Uni, 100, 1);
         let parts = parts(&problem, problem.ids().collect());
         let effort = MIN_PLACEMENTS * parts[0].n_items() as u64;
         assert!(repaired(&parts[0], 1, effort - 1).1.is_empty());

@@ -49,6 +49,11 @@ impl Part {
         self.first[one] < self.end[two] && self.first[two] < self.end[one]
     }
 
+    /// The highest end of a placement by item.
+    pub(super) fn height(&self, offsets: &[u64]) -> u64 {
+        offsets.iter().zip(&self.bytes).map(|(offset, bytes)| offset + bytes).max().unwrap_or(0)
+    }
+
     /// The largest load: no plan of this part is smaller.
     pub(super) fn bound_bytes(&self) -> u64 {
         self.load.iter().copied().max().unwrap_or(0)

@@ -196,10 +196,9 @@ fn hot_sections(part: &Part) -> [u32; N_HOT] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{Kind, generate};
-    use crate::problem::Problem;
+    use crate::generate::Kind;
     use crate::solve::sections::parts;
-    use crate::units::Align;
+    use crate::testing::generated_problem;
 
     /// Offsets of an order by comparing all pairs.
     fn stacked(part: &Part, order: &[u32]) -> Vec<u64> {
@@ -215,8 +214,7 @@ mod tests {
     fn marks_and_hot_sections_change_no_placement_and_refuse_none_that_is_low_enough() {
         for seed in 0..20 {
             let mut rng = fastrand::Rng::with_seed(seed);
-            let buffers = generate(Kind::Uni, 150, seed);
-            let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+            let problem = generated_problem(Kind::Uni, 150, seed);
             for part in parts(&problem, problem.ids().collect()).iter().filter(|part| part.n_items() > 1) {
                 let mut stacking = Stacking::new(part, &vec![0; part.n_items()]);
                 let (mut n_kept, mut n_refused) = (0, 0);
@@ -231,7 +229,7 @@ mod tests {
                         order[two[0]..=two[1]].rotate_right(1)
                     }
                     let expected = stacked(part, &order);
-                    let height = expected.iter().zip(&part.bytes).map(|(offset, bytes)| offset + bytes).max().expect("items");
+                    let height = part.height(&expected);
                     let limit = stacking.height.saturating_sub(1 << 19) + rng.u64(0..1 << 20);
                     let before = stacking.order.clone();
                     let is_kept = stacking.exchange(below, above, moves_below, limit);
@@ -247,8 +245,7 @@ mod tests {
 
     #[test]
     fn a_chain_leads_from_the_top_to_the_bottom_without_gaps() {
-        let buffers = generate(Kind::Uni, 150, 1);
-        let problem = Problem::new(buffers.iter().map(|buffer| (buffer.size_bytes, buffer.lifetime)), Align::ONE).expect("a valid problem");
+        let problem = generated_problem(Kind::Uni, 150, 1);
         let parts = parts(&problem, problem.ids().collect());
         let stacking = Stacking::new(&parts[0], &vec![0; parts[0].n_items()]);
         let chain = stacking.chain(&mut fastrand::Rng::with_seed(1));

@@ -49,10 +49,7 @@ fn run(request: &Request<'_>) -> Result<Plan, SolveError> {
         (Reverse(lives_throughout), Reverse(bytes), start, id)
     });
     let mut filling = Filling::new(problem);
-    for (turn, id) in order.into_iter().enumerate() {
-        request.keep_going(turn)?;
-        filling.place_tightest(id);
-    }
+    filling.place_all(request, order, Filling::place_tightest, u64::MAX)?;
     Ok(Plan::from_offsets(STRATEGY.name, problem, filling.offsets))
 }
 

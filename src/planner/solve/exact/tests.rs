@@ -111,7 +111,8 @@ fn proofs_take_fewer_nodes_with_backjumps_and_fewer_still_with_nogoods() {
     let [mut all_on, mut no_nogoods, mut no_backjumps] = [0; 3];
     let mut n_infeasible = 0;
     for seed in 0..60 {
-        let (problem, capacity_bytes) = tight_toys::crowded(24, 10, seed);
+        let capacity_bytes = 10;
+        let problem = tight_toys::crowded(24, capacity_bytes, seed);
         let of = |rules| fits(&problem, &all(&problem), capacity_bytes, &Limits { max_nodes: 1_000_000, ..limits(&ARMS, rules) });
         let (expected, n_nodes) = of(Rules::ALL);
         let without = [Rules { nogoods: false, ..Rules::ALL }, Rules { backjumps: false, ..Rules::ALL }].map(of);
